@@ -1,0 +1,185 @@
+import type { Answer, FlushNews, Write } from '../core/change_set.ts'
+import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
+import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
+
+/**
+ * Where runs and histories live. Instants are milliseconds UTC of the store's clock, which no caller's clock
+ * reading ever enters; durations are milliseconds. Every method rejects with the driver's error while the
+ * database is away, and nothing of the call has then been applied, or all of it.
+ */
+export interface Store extends RunStore, LeaseStore, RunReader {
+  /** Opens what the store needs; called before the first use. Idempotent. Fails with E_SCHEMA_MISSING or E_SCHEMA_BEHIND. */
+  open(): Promise<void>
+  /** Closes the store's own connections and stops its timers. Idempotent. */
+  close(): Promise<void>
+  /** The store's clock. */
+  now(): Promise<number>
+  /** Moves the clock of every process on this database by `ms`; for tests. */
+  advanceClock(ms: number): Promise<void>
+  /**
+   * Calls `listener` when another process may have changed something, until the returned function is called.
+   * A hint: it may come late, for nothing, or not at all.
+   */
+  onForeignChange(listener: () => void): () => void
+}
+
+/** The one write path, and what a turn reads. */
+export interface RunStore {
+  /**
+   * Applies a batch in order, in one transaction under the locks of all rows it touches. The answers are in the
+   * order of the writes. A change set whose token is stale is answered `lost` and contributes nothing; the others
+   * are not harmed by it. Callers keep one call in flight per store.
+   */
+  commit(writes: readonly Write[]): Promise<Flush>
+
+  /** Takes due runs for `owner`, by priority and due time. Each gets a new token. */
+  claim(request: ClaimRequest): Promise<RunRow[]>
+
+  /** What a turn needs of runs whose lease the caller holds; read after the claim. Unknown runs are left out. */
+  load(requests: readonly LoadRequest[]): Promise<LoadedRun[]>
+
+  /** Outcomes of the ended children of an operation, by index. Children that have not ended are left out. */
+  childOutcomes(parent: { runId: string; seq: number }): Promise<ChildOutcome[]>
+
+  /** Indexes of the children an operation has started, and whether each has ended, without payloads. */
+  childStates(parent: { runId: string; seq: number }): Promise<ChildState[]>
+
+  /** Ms until the nearest due time among the runs of these keys (0 = due now); null = none. */
+  nextDueIn(claimKeys: readonly string[]): Promise<number | null>
+}
+
+export interface Flush {
+  answers: Answer[]
+  news: FlushNews
+}
+
+export interface ClaimRequest {
+  /** Instance id of the worker. */
+  owner: string
+  claimKeys: readonly string[]
+  /** At most this many runs. */
+  limit: number
+}
+
+export interface LoadRequest {
+  runId: string
+  /** The caller has the history and waits in memory: only the inbox is wanted. */
+  resident: boolean
+  /** Entries above this number. */
+  inboxAfter: number
+}
+
+export interface LoadedRun {
+  runId: string
+  /** Encoded input; null for a resident run. */
+  input: string | null
+  /** Live generation, in order of `seq`; empty for a resident run. */
+  history: HistoryRecord[]
+  /** In order of `seq`. Given for resident runs too, so that due times are judged by the store's clock. */
+  waits: Wait[]
+  /** In order of `no`. */
+  inbox: InboxEntry[]
+  /** The store's clock when this was read. */
+  now: number
+}
+
+export interface ChildState {
+  index: number
+  status: RunStatus
+}
+
+/** Leases are per process: one row per worker, renewed whatever the number of its runs. */
+export interface LeaseStore {
+  /**
+   * Announces a worker. With `takeOver`, earlier instances of the same name are marked lost and their runs made
+   * due in the same write; only for a starting process that holds the lock on that name.
+   */
+  registerWorker(worker: NewWorker): Promise<{ takenOver: number }>
+  /** Extends the lease by its duration. False: it was recovered by others, and the instance must not go on. */
+  renewWorker(instance: string): Promise<boolean>
+  /** Takes the worker's row away. Its runs must have been released before. */
+  removeWorker(instance: string): Promise<void>
+  /** Marks workers whose lease has expired lost and makes their runs due. Resolves to the numbers of each. */
+  recoverExpired(): Promise<{ workers: number; runs: number }>
+  /** Takes the session lock on a stable worker name; null when another live process holds it. */
+  lockName(name: string): Promise<NameLock | null>
+}
+
+export interface NewWorker {
+  /** Unique per process start. */
+  instance: string
+  /** Stable across restarts. */
+  name: string
+  leaseMs: number
+  /** What the worker announces of itself, as JSON. */
+  descriptor: string
+  takeOver: boolean
+}
+
+export interface NameLock {
+  /** Idempotent. */
+  release(): Promise<void>
+}
+
+/** What the terminal and the dashboard read. Lists never load payloads and page by key. */
+export interface RunReader {
+  getRun(runId: string): Promise<StoredRun | null>
+  listRuns(query: RunQuery): Promise<RunPage>
+  /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
+  getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>
+  /** Live runs that nothing will wake (promise P4), without scanning history. */
+  findStranded(): Promise<StrandedRun[]>
+  listWorkers(): Promise<WorkerRow[]>
+}
+
+export interface StoredRun extends RunRow, RunPayloads {
+  tags: string[]
+}
+
+export interface RunQuery {
+  status?: RunStatus | undefined
+  workflow?: string | undefined
+  namespace?: string | undefined
+  tag?: string | undefined
+  parentId?: string | undefined
+  /** Default 50, at most 1,000. */
+  limit?: number | undefined
+  /** The `next` of an earlier page. */
+  after?: string | undefined
+}
+
+export interface RunPage {
+  /** Newest first. */
+  runs: RunRow[]
+  /** Null on the last page. */
+  next: string | null
+}
+
+export interface StrandedRun {
+  runId: string
+  reason: StrandedReason
+}
+
+/**
+ * `no_wake`: suspended without a due time, and nothing it waits for can come any more (no wait, a missing wait
+ * row, or a child that has ended without its entry). `unread_inbox`: suspended with an entry that should have made it due.
+ * `unknown_owner`: running under an instance that has no live worker row and will not be recovered.
+ * `no_due_time`: pending or blocked without a due time. `missing_child`: it waits for a run that does not exist.
+ */
+export type StrandedReason =
+  | 'no_wake'
+  | 'unread_inbox'
+  | 'unknown_owner'
+  | 'no_due_time'
+  | 'missing_child'
+
+export interface WorkerRow {
+  instance: string
+  name: string
+  /** When its lease expires. */
+  until: number
+  lost: boolean
+  descriptor: string
+  startedAt: number
+}
+

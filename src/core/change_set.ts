@@ -1,0 +1,99 @@
+import type { NewRecord, NewWait, SignalEntry } from './history.ts'
+import type { NewRun, RunRow } from './run.ts'
+
+/** What becomes of a run when a turn's write is applied. */
+export type TurnEnd =
+  /** The turn goes on under the same lease. */
+  | { kind: 'continue' }
+  | {
+      kind: 'suspend'
+      /** How many ends of children the run needs before it is worth waking; null = any entry wakes it. */
+      needs: number | null
+      /** Earliest due time of its waits: known instants, and durations counted from this write. */
+      dueAt: number | null
+      dueIn: number | null
+    }
+  | { kind: 'complete'; output: string }
+  | { kind: 'fail'; error: string; errorCode: string }
+  /** The history does not fit the code: offered again after `retryIn` ms. */
+  | { kind: 'block'; error: string; errorCode: string; retryIn: number }
+  /** Handed back by a worker that stops: due at once, not counted as a recovery. */
+  | { kind: 'release' }
+
+/** A child that a turn starts. */
+export interface NewChild {
+  run: NewRun
+  /** The parent gets an inbox entry that says whether the child was started. */
+  acknowledge: boolean
+}
+
+/** A signal on its way to whoever waits for its token. */
+export interface SignalSend {
+  /** Minted by the sender; a signal is delivered once per id. */
+  id: string
+  token: string
+  /** Encoded. */
+  payload: string
+}
+
+/**
+ * Everything a turn wants written, as plain data. Applied whole, or, when `token` is not the run's
+ * current one, not at all.
+ */
+export interface ChangeSet {
+  type: 'turn'
+  runId: string
+  token: number
+  records: readonly NewRecord[]
+  opened: readonly NewWait[]
+  /** Positions whose waits are over. */
+  closed: readonly number[]
+  /**
+   * Number of the newest inbox entry the turn has taken: entries up to it are deleted. A higher one on the
+   * row makes a suspending run due at once.
+   */
+  seenInbox: number
+  /** Taken signals whose wait was over before: they go to the next who waits, or are kept. */
+  returned: readonly SignalEntry[]
+  children: readonly NewChild[]
+  signals: readonly SignalSend[]
+  end: TurnEnd
+}
+
+/** Stores a run, at once due or already leased to its starter. */
+export interface StartWrite {
+  type: 'start'
+  run: NewRun
+  /** Instance id of the worker that will execute it at once; null = whoever claims it. */
+  leaseTo: string | null
+}
+
+/** A signal from outside a run. */
+export interface SignalWrite {
+  type: 'signal'
+  signal: SignalSend
+}
+
+export type Write = ChangeSet | StartWrite | SignalWrite
+
+export type Answer =
+  /** `inboxSeq`: number of the newest inbox entry, so that a live turn knows whether something came. */
+  | { type: 'committed'; inboxSeq: number; now: number }
+  /** Somebody else holds the run: nothing of the change set was written. */
+  | { type: 'lost' }
+  /** `created` is false when the id was taken already: `run` is then the run that has it. */
+  | { type: 'started'; created: boolean; run: RunRow }
+  /** `delivered` is false when nobody waited: the signal is kept. */
+  | { type: 'signalled'; delivered: boolean }
+
+/** What a flush tells those who wait for news. */
+export interface FlushNews {
+  /** Claim keys of runs that became due. */
+  due: ReadonlySet<string>
+  /** In how many ms the earliest of the runs that were given a later due time becomes due; null = none was. */
+  dueIn: number | null
+  /** Running runs that got inbox entries. */
+  inbox: ReadonlySet<string>
+  /** Runs that ended. */
+  ended: ReadonlySet<string>
+}

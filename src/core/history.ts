@@ -1,0 +1,117 @@
+import type { RunStatus } from './run.ts'
+
+/** Kinds of operations a body can ask for; each takes one position of the history. */
+export const OPERATION_KINDS = [
+  'local_step',
+  'step',
+  'sleep',
+  'signal',
+  'send_signal',
+  'child',
+  'start_child',
+  'all',
+  'all_settled',
+  'now',
+] as const
+export type OperationKind = (typeof OPERATION_KINDS)[number]
+
+/**
+ * How a recorded operation ended. `abandoned`: the body ended while the step was in flight.
+ */
+export type RecordStatus = 'completed' | 'failed' | 'abandoned'
+
+/** What identifies an operation on replay. */
+export interface OperationIdentity {
+  /** Position in call order, from 0. */
+  seq: number
+  kind: OperationKind
+  name: string
+  /** Number of deliveries the body had received when it called the operation. */
+  after: number
+}
+
+/** A recorded operation as a turn writes it. */
+export interface NewRecord extends OperationIdentity {
+  /** Order of delivery to the body, from 0; null = determined at the call (`now`) or never delivered (`abandoned`). */
+  ordinal: number | null
+  status: RecordStatus
+  attempts: number
+  /** Encoded. */
+  output: string | null
+  /** Encoded. */
+  error: string | null
+  /** How long the operation took, in ms; the store turns it into instants of its own clock. */
+  durationMs: number
+}
+
+/** A recorded operation as it is stored. */
+export interface HistoryRecord extends NewRecord {
+  /** 0 is live; retired rows keep a higher one. */
+  generation: number
+  /** The lease token under which it was written. */
+  token: number
+  startedAt: number
+  endedAt: number
+}
+
+/** An open operation as a turn opens it. Opening an open seq again replaces it. */
+export interface NewWait extends OperationIdentity {
+  /** Signal token waited for. */
+  token: string | null
+  /** Id of the child, or common prefix of the children. */
+  target: string | null
+  /** Due this many ms after the write; at most one of `dueIn` and `dueAt` is set. */
+  dueIn: number | null
+  /** Due at this instant, given by the user. */
+  dueAt: number | null
+  /** Failed attempts so far (steps). */
+  attempts: number
+  /** Encoded error of the last failed attempt (steps). */
+  error: string | null
+}
+
+/** An open operation as it is stored. */
+export interface Wait extends Omit<NewWait, 'dueIn'> {
+  openedAt: number
+}
+
+/** Something the outside sent to a run. */
+export type InboxEntry = SignalEntry | ChildEntry
+
+export interface SignalEntry {
+  kind: 'signal'
+  /** Number within the run's inbox, from 1; entries are taken in this order. */
+  no: number
+  receivedAt: number
+  /** The wait it was given to. */
+  seq: number
+  /** Minted by the sender; the same id is delivered once. */
+  signalId: string
+  token: string
+  /** Encoded. */
+  payload: string
+}
+
+/** A child ended, or could not be started. Its outcome is read from its own row. */
+export interface ChildEntry {
+  kind: 'child'
+  no: number
+  receivedAt: number
+  seq: number
+  index: number
+  childId: string
+  /**
+   * `ended`: read the outcome from the child's row. `started`: the answer to a start that asked for one.
+   * `taken`: another run has the id, nothing was started.
+   */
+  event: 'ended' | 'started' | 'taken'
+}
+
+/** How a child ended; payloads encoded. */
+export interface ChildOutcome {
+  index: number
+  runId: string
+  status: RunStatus
+  output: string | null
+  error: string | null
+}

@@ -1,0 +1,104 @@
+/** Statuses of a run. The last four are terminal: nothing but an explicit requeue leaves `failed` or `dead`. */
+export const RUN_STATUSES = [
+  'pending',
+  'running',
+  'suspended',
+  'blocked',
+  'completed',
+  'failed',
+  'cancelled',
+  'dead',
+] as const
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** What a turn of the run does: run its body, undo it, or follow the handler its failure was routed to. */
+export type RunPhase = 'body' | 'unwinding' | 'following'
+
+export const PRIORITIES = [0, 1, 2, 3] as const
+/** Lower is sooner. */
+export type RunPriority = (typeof PRIORITIES)[number]
+export const DEFAULT_PRIORITY: RunPriority = 1
+
+/** The layout of rows and history that this version writes and claims. */
+export const RUN_FORMAT = 1
+
+const TERMINAL: ReadonlySet<RunStatus> = new Set(['completed', 'failed', 'cancelled', 'dead'])
+
+export function isTerminal(status: RunStatus): boolean {
+  return TERMINAL.has(status)
+}
+
+/** The operation of another run that started this one. */
+export interface ParentLink {
+  runId: string
+  seq: number
+  /** Index inside `ctx.all`; 0 for a plain child. */
+  index: number
+  /** The parent gets an inbox entry when this run ends; false for `ctx.startChild`. */
+  awaited: boolean
+  /** A failure of this child wakes the parent at once, whatever its `wakeSeq`. */
+  failFast: boolean
+}
+
+/**
+ * A run without its payloads. Instants are milliseconds UTC of the database's clock.
+ */
+export interface RunRow {
+  id: string
+  workflow: string
+  version: string
+  /** Namespace, workflow and version in one indexed value: what a worker claims by. */
+  claimKey: string
+  namespace: string
+  /** The application that registered the workflow: a label. */
+  origin: string | null
+  status: RunStatus
+  phase: RunPhase
+  priority: RunPriority
+  /** When the run is to be picked up (start, wake, retry, recovery); null = nothing to do by time. */
+  dueAt: number | null
+  /** Instance id of the worker that holds the lease; null = none. */
+  owner: string | null
+  /** Grows at every claim; a write under an older token is refused. */
+  token: number
+  recoveryAttempts: number
+  /** Number of the newest inbox entry ever sent to this run. */
+  inboxSeq: number
+  /**
+   * While suspended on children: their entries make the run due when `inboxSeq` has reached this.
+   * Null = any entry does. Any entry that is not the end of a child does in any case.
+   */
+  wakeSeq: number | null
+  parent: ParentLink | null
+  /** A nonce per start call, so that a repeated start can be told from another caller's. */
+  createdBy: string
+  format: number
+  errorCode: string | null
+  createdAt: number
+  startedAt: number | null
+  updatedAt: number
+  endedAt: number | null
+}
+
+/** Encoded payloads of a run. */
+export interface RunPayloads {
+  input: string
+  output: string | null
+  error: string | null
+}
+
+/** A run that somebody wants to exist. */
+export interface NewRun {
+  id: string
+  workflow: string
+  version: string
+  claimKey: string
+  namespace: string
+  origin: string | null
+  priority: RunPriority
+  /** Encoded. */
+  input: string
+  parent: ParentLink | null
+  createdBy: string
+  tags: readonly string[]
+}
