@@ -1,0 +1,28 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { WorkflowCtx } from '../types/context.ts'
+import type { StepContext, StepOptions } from '../types/step.ts'
+
+export type WorkflowBody = (ctx: WorkflowCtx, input: unknown) => unknown
+
+/** A registered workflow. */
+export interface WorkflowDefinition {
+  name: string
+  version: string
+  origin: string | null
+  /** Tags of every run. */
+  tags: readonly string[]
+  /** Parses a stored input before the body sees it. */
+  input: StandardSchemaV1 | null
+  /** File it was discovered in, for messages. */
+  file: string | null
+  /** Makes the body of one run held in memory; for a class, from an instance that the container makes. */
+  createBody(): Promise<WorkflowBody>
+}
+
+/** A registered step handler. */
+export interface StepDefinition {
+  name: string
+  options: StepOptions
+  file: string | null
+  run(input: unknown, step: StepContext): unknown
+}

@@ -1,0 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { WorkflowCtx } from '../types/context.ts'
+
+/** What the current asynchronous call chain is part of. */
+export type Scope =
+  | { kind: 'body'; ctx: WorkflowCtx; turn: object }
+  | { kind: 'step'; name: string }
+
+const storage = new AsyncLocalStorage<Scope>()
+
+/** The body or step that the caller runs in; undefined outside of both. */
+export function currentScope(): Scope | undefined {
+  return storage.getStore()
+}
+
+export function runInScope<T>(scope: Scope, fn: () => T): T {
+  return storage.run(scope, fn)
+}

@@ -1,0 +1,91 @@
+import type { RunLogger, StepArgs, StepCall, StepContext, StepHandler, StepOutput } from './step.ts'
+import type { WorkflowClass, WorkflowRef } from './workflow.ts'
+
+export interface AllOptions {
+  /** `failFast` (default) rejects at the first failure, `waitAll` after all children have ended. */
+  mode?: 'waitAll' | 'failFast' | undefined
+  /** Children in flight at once; default all. */
+  concurrency?: number | undefined
+}
+
+/** A child that was started and not awaited. */
+export interface ChildHandle {
+  readonly runId: string
+}
+
+/**
+ * What a body may ask for. Each call that returns a promise takes one position of the history; a body awaits
+ * nothing but these.
+ */
+export interface WorkflowCtx {
+  readonly runId: string
+  readonly workflow: string
+  readonly version: string
+  readonly namespace: string
+  /** Aborts only once the turn is void: for code that must stop early, never for decisions. */
+  readonly abortSignal: AbortSignal
+  /** Prints only past the recorded history. */
+  readonly log: RunLogger
+
+  /** Runs a registered step by name, or by the function that `defineStep` or `@Step` stamped. */
+  step<O = unknown>(name: string, input?: unknown, options?: StepCall<O>): Promise<O>
+  step<H extends StepHandler>(step: H, ...args: StepArgs<H>): Promise<StepOutput<H>>
+  /** Runs `fn` here and records what it returns. */
+  localStep<T>(
+    name: string,
+    fn: (step: StepContext) => T | Promise<T>,
+    options?: StepCall<T>
+  ): Promise<T>
+
+  /** A duration such as '5 minutes' or 300_000 (ms). */
+  sleep(duration: string | number): Promise<void>
+  /** An instant: a Date, ms since 1970, or an ISO string. One that has passed wakes at once. */
+  sleepUntil(instant: Date | number | string | { toMillis(): number }): Promise<void>
+
+  /** Resolves to the payload of the next signal for this token; rejects with code `signal_timeout` after `timeout`. */
+  waitForSignal<T = unknown>(
+    token: string,
+    options?: { timeout?: string | number | undefined }
+  ): Promise<T>
+  sendSignal(token: string, payload?: unknown): Promise<void>
+
+  /** Runs another workflow and resolves to its output; rejects with a ChildError. */
+  child<I, O>(workflow: WorkflowClass<I, O> | WorkflowRef<I, O>, input: I, id?: string): Promise<O>
+  child<O = unknown>(workflow: string, input?: unknown, id?: string): Promise<O>
+  /** Starts another workflow without waiting for it. */
+  startChild<I, O>(
+    workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
+    input: I,
+    id?: string
+  ): Promise<ChildHandle>
+  startChild(workflow: string, input?: unknown, id?: string): Promise<ChildHandle>
+  /** One child per input; resolves to their outputs in the order of the inputs. */
+  all<I, O>(
+    workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
+    inputs: readonly I[],
+    options?: AllOptions
+  ): Promise<O[]>
+  all<O = unknown>(
+    workflow: string,
+    inputs: readonly unknown[],
+    options?: AllOptions
+  ): Promise<O[]>
+  allSettled<I, O>(
+    workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
+    inputs: readonly I[],
+    options?: Pick<AllOptions, 'concurrency'>
+  ): Promise<PromiseSettledResult<O>[]>
+  allSettled<O = unknown>(
+    workflow: string,
+    inputs: readonly unknown[],
+    options?: Pick<AllOptions, 'concurrency'>
+  ): Promise<PromiseSettledResult<O>[]>
+
+  /** The database's time: recorded, and never earlier than an earlier reading of this run. */
+  now(): Date
+  /** In [0, 1); derived from run and position. */
+  random(): number
+  /** A UUID v4 derived from run and position. */
+  uuid(): string
+}
+

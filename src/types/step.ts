@@ -1,0 +1,68 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+
+/** A logger as steps and bodies see it: the application's, bound to the run. */
+export interface RunLogger {
+  debug(objectOrMessage: unknown, ...rest: unknown[]): void
+  info(objectOrMessage: unknown, ...rest: unknown[]): void
+  warn(objectOrMessage: unknown, ...rest: unknown[]): void
+  error(objectOrMessage: unknown, ...rest: unknown[]): void
+}
+
+/** What a step's code is told about its execution. */
+export interface StepContext {
+  /** `<runId>:<seq>`: the same for every attempt, so that it can serve as an idempotency key. */
+  readonly id: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** Aborts on time-out, when the run's lease is lost, and when its worker drains. */
+  readonly signal: AbortSignal
+  readonly log: RunLogger
+  /** Says that a long step is alive, with an optional progress value. */
+  heartbeat(progress?: unknown): void
+}
+
+export interface StepOptions {
+  /** Further attempts after the first. Default 3. */
+  retries?: number | undefined
+  /** A longer attempt is aborted and fails with `step_timeout`. Ms; default none. */
+  timeoutMs?: number | undefined
+  /** Delay before the second attempt, in ms; doubles with each further one. Default 1,000. */
+  backoffMs?: number | undefined
+  /** Any Standard Schema; parses the input before each attempt. */
+  input?: StandardSchemaV1 | undefined
+  /** Any Standard Schema; parses what the step returned. */
+  output?: StandardSchemaV1 | undefined
+}
+
+/** Options of one call of a step; they override those of its definition. */
+export interface StepCall<O> {
+  retries?: number | undefined
+  timeoutMs?: number | undefined
+  backoffMs?: number | undefined
+  /** Undoes the step when the run fails later. */
+  compensate?: ((output: O) => unknown) | undefined
+}
+
+/** Anything callable with at most an input and the step's context. */
+export type StepHandler = (input: any, step: StepContext) => unknown
+export type StepInput<H extends StepHandler> = Parameters<H> extends [] ? void : Parameters<H>[0]
+export type StepOutput<H extends StepHandler> = Awaited<ReturnType<H>>
+
+declare const STEP: unique symbol
+/** A function that `defineStep` returned. */
+export type StepRef<I, O> = ((input: I, step: StepContext) => Promise<O>) & {
+  readonly [STEP]: true
+  readonly stepName: string
+}
+
+export type StepArgs<
+  H extends StepHandler,
+  P = Parameters<H>[0],
+  R = StepCall<StepOutput<H>>,
+> = [P] extends [void]
+  ? [input?: undefined, options?: R]
+  : unknown extends P
+    ? [input?: unknown, options?: R]
+    : undefined extends P
+      ? [input?: P, options?: R]
+      : [input: P, options?: R]

@@ -1,0 +1,56 @@
+import type { WorkflowCtx } from './context.ts'
+
+export interface WorkflowOptions {
+  name: string
+  /** Default '1'. */
+  version?: string | undefined
+  /** Tags of every run of the workflow. */
+  tags?: readonly string[] | undefined
+}
+
+export interface WorkflowClass<I = any, O = any> {
+  new (...args: any[]): { run(ctx: WorkflowCtx, input: I): O | Promise<O> }
+  workflow?: WorkflowOptions
+}
+
+/** Names a workflow without importing it. */
+export interface WorkflowRef<I = any, O = any> {
+  readonly name: string
+  /** Default: the version registered last. */
+  readonly version?: string | undefined
+  readonly '~types'?: { input: I; output: O }
+}
+
+export type WorkflowTarget<I = any, O = any> = string | WorkflowClass<I, O> | WorkflowRef<I, O>
+export type WorkflowModule = { default: WorkflowClass }
+/** Also lazily, for workflow files that name each other. */
+export type LazyWorkflowTarget =
+  | WorkflowTarget
+  | (() => WorkflowTarget | Promise<WorkflowTarget | WorkflowModule>)
+
+export type InputOf<W> = W extends { run(ctx: any, input: infer I): any } ? I : never
+export type OutputOf<W> = W extends { run(ctx: any, input: any): infer O } ? Awaited<O> : never
+export type StartArgs<I, Options = StartOptions> = unknown extends I
+  ? [input?: unknown, options?: Options]
+  : undefined extends I
+    ? [input?: I, options?: Options]
+    : [input: I, options?: Options]
+
+export interface StartOptions {
+  /** Default: a random UUID. The same workflow under an existing id is that run. */
+  runId?: string | undefined
+  /** A Lucid transaction client: the run exists if and only if it commits. */
+  client?: unknown
+  tags?: readonly string[] | undefined
+  /** Default 'default'. */
+  namespace?: string | undefined
+  /** 0 (first) to 3; default 1. */
+  priority?: 0 | 1 | 2 | 3 | undefined
+}
+
+/** A started run. */
+export interface RunHandle<O = unknown> {
+  readonly runId: string
+  /** Resolves to the output; rejects with E_RUN_FAILED when the run ends otherwise, E_WAIT_TIMEOUT after `timeoutMs`. */
+  result(options?: { timeoutMs?: number | undefined }): Promise<O>
+}
