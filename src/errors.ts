@@ -1,0 +1,379 @@
+import { createError, Exception } from '@poppinss/utils/exception'
+
+/**
+ * Codes that are recorded on runs and steps and matched by users. Codes that start with `E_` are thrown by the
+ * package to a caller instead.
+ */
+export const RECORDED_CODES = Object.freeze([
+  'max_recovery_attempts',
+  'execution_timeout',
+  'step_timeout',
+  'step_lost',
+  'cancelled',
+  'child_failed',
+  'invalid_input',
+  'invalid_output',
+  'schema_validation',
+  'signal_timeout',
+  'payload_too_large',
+  'unserializable',
+  'non_determinism',
+  'foreign_await',
+  'nested_operation',
+  'operation_not_awaited',
+  'step_called_directly',
+] as const)
+export type RecordedCode = (typeof RECORDED_CODES)[number]
+
+/** Recorded codes that say that the code itself is wrong: no failure route matches them. */
+export const UNROUTED_CODES: ReadonlySet<string> = new Set<RecordedCode>([
+  'non_determinism',
+  'foreign_await',
+  'nested_operation',
+  'operation_not_awaited',
+  'step_called_directly',
+])
+
+/** What becomes of a thrown `E_` code when a run or a step fails with it. Trying again would not help any of them. */
+export const RECORDED_AS: ReadonlyMap<string, RecordedCode> = new Map<string, RecordedCode>([
+  ['E_UNSERIALIZABLE', 'unserializable'],
+  ['E_PAYLOAD_TOO_LARGE', 'payload_too_large'],
+  ['E_NON_DETERMINISM', 'non_determinism'],
+  ['E_FOREIGN_AWAIT', 'foreign_await'],
+  ['E_NESTED_OPERATION', 'nested_operation'],
+  ['E_STEP_CALLED_DIRECTLY', 'step_called_directly'],
+])
+
+/* ---------- configuration and arguments ---------- */
+
+export const E_INVALID_CONFIG = createError<[option: string, problem: string]>(
+  'Invalid option "%s" in config/durable.ts: %s',
+  'E_INVALID_CONFIG'
+)
+
+export const E_INVALID_NAME = createError<[kind: string, value: string, problem: string]>(
+  'Invalid %s %s: %s. Use 1 to 200 characters, without white space, control characters or surrogates',
+  'E_INVALID_NAME'
+)
+
+export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
+  'Invalid duration %s: %s. Use milliseconds as a number, or a text such as "30s", "5 minutes", "1h30m" or "2 days"',
+  'E_INVALID_DURATION'
+)
+
+/* ---------- payloads ---------- */
+
+/** A value cannot be stored and read back as it is. */
+export class E_UNSERIALIZABLE extends Exception {
+  static override code = 'E_UNSERIALIZABLE'
+
+  /** Where the value is, such as `input.items[3].owner`. */
+  readonly path: string
+
+  constructor(params: { path: string; found: string; fix: string; cause?: unknown }) {
+    super(
+      `Cannot store ${params.path}: it is ${params.found}. ${params.fix}`,
+      params.cause === undefined ? undefined : { cause: params.cause }
+    )
+    this.path = params.path
+  }
+}
+
+/** A value is larger than the configuration allows. Sizes are bytes of the stored text, in UTF-8. */
+export class E_PAYLOAD_TOO_LARGE extends Exception {
+  static override code = 'E_PAYLOAD_TOO_LARGE'
+
+  readonly size: number
+  readonly limit: number
+
+  /** @param params.atLeast true when measuring was given up at `size` */
+  constructor(params: { label: string; size: number; limit: number; atLeast?: boolean }) {
+    super(
+      `The ${params.label} is too large: ${params.atLeast ? 'at least ' : ''}${params.size} bytes, and the limit ` +
+        `is ${params.limit}. Store it elsewhere and pass its key, or raise "maxPayloadBytes"`
+    )
+    this.size = params.size
+    this.limit = params.limit
+  }
+}
+
+export const E_UNREADABLE_PAYLOAD = createError<[problem: string]>(
+  'Cannot read a stored payload: %s. It was written by another program or a later version of this package',
+  'E_UNREADABLE_PAYLOAD'
+)
+
+/* ---------- runs ---------- */
+
+export const E_RUN_NOT_FOUND = createError<[runId: string]>(
+  'There is no run "%s". Check the id, and whether retention has deleted the run',
+  'E_RUN_NOT_FOUND',
+  404
+)
+
+export const E_RUN_ID_TAKEN = createError<[runId: string, existing: string, requested: string]>(
+  'The run id "%s" belongs to a run of workflow "%s", so a run of "%s" cannot have it. Choose another id',
+  'E_RUN_ID_TAKEN',
+  409
+)
+
+/** A run that a caller waited for has ended other than completed. */
+export class E_RUN_FAILED extends Exception {
+  static override code = 'E_RUN_FAILED'
+
+  readonly runId: string
+  /** The status the run ended in, or `blocked`. */
+  readonly status: string
+  readonly details: unknown
+
+  /**
+   * @param failure.code the code that the run failed with. It becomes the error's `code`, so that guards such as
+   * `InvalidLine.is(error)` match; a failure without one has `E_RUN_FAILED`. To tell the class: `instanceof`.
+   */
+  constructor(failure: {
+    runId: string
+    status: string
+    message: string
+    code?: string | undefined
+    details?: unknown
+  }) {
+    super(
+      `Run "${failure.runId}" is ${failure.status}: ${failure.message}`,
+      failure.code === undefined ? undefined : { code: failure.code }
+    )
+    this.name = 'E_RUN_FAILED'
+    this.runId = failure.runId
+    this.status = failure.status
+    this.details = failure.details
+  }
+}
+
+export const E_WAIT_TIMEOUT = createError<[runId: string, timeoutMs: number, status: string]>(
+  'Run "%s" has not ended within %d ms: it is %s. The run goes on; wait again, or pass a longer "timeoutMs"',
+  'E_WAIT_TIMEOUT',
+  504
+)
+
+export const E_WAIT_IN_TRANSACTION = createError<[workflow: string]>(
+  'Cannot wait for a run of "%s" that is started inside a transaction: it exists for others only after the commit. ' +
+    'Use dispatch() or engine.start(), and wait for the result after the commit',
+  'E_WAIT_IN_TRANSACTION'
+)
+
+export const E_NO_WORKER = createError<[runId: string, needs: string]>(
+  'Run "%s" waits for a worker that knows %s, and no live worker does. Start "node ace durable:work", or set ' +
+    '"worker: { embedded: true }" in config/durable.ts',
+  'E_NO_WORKER'
+)
+
+/* ---------- workflows ---------- */
+
+export const E_UNKNOWN_WORKFLOW = createError<[workflow: string, hint: string]>(
+  'Unknown workflow "%s". %s',
+  'E_UNKNOWN_WORKFLOW'
+)
+
+export const E_WORKFLOW_ALREADY_REGISTERED = createError<[workflow: string, version: string, where: string]>(
+  'Workflow "%s" version "%s" is registered already, by %s. Rename one, or give it another version',
+  'E_WORKFLOW_ALREADY_REGISTERED'
+)
+
+export const E_INVALID_WORKFLOW = createError<[workflow: string, problem: string]>(
+  'Invalid workflow "%s": %s',
+  'E_INVALID_WORKFLOW'
+)
+
+export const E_UNRESOLVABLE_WORKFLOW = createError<[workflow: string, problem: string]>(
+  'The container cannot make workflow "%s": %s. A run has no HTTP request: inject what does not need one, and pass ' +
+    'the rest in the input',
+  'E_UNRESOLVABLE_WORKFLOW'
+)
+
+export const E_CIRCULAR_WORKFLOW_IMPORT = createError<[first: string, second: string]>(
+  'The workflow files %s and %s import each other. Name one of the workflows by a function in "static workflow": ' +
+    '() => import(...)',
+  'E_CIRCULAR_WORKFLOW_IMPORT'
+)
+
+/* ---------- steps ---------- */
+
+export const E_NOT_A_STEP = createError<[found: string]>(
+  'ctx.step() was given %s, which is not a step. Decorate the method with @Step(), make the function with ' +
+    'defineStep(), or run it with ctx.localStep(name, fn). A bound or wrapped function is another function: pass the ' +
+    'step itself',
+  'E_NOT_A_STEP'
+)
+
+export const E_DUPLICATE_STEP = createError<[step: string, first: string, second: string]>(
+  'The step "%s" is defined twice: in %s and in %s. Rename one',
+  'E_DUPLICATE_STEP'
+)
+
+export const E_UNKNOWN_STEP = createError<[step: string, hint: string]>('Unknown step "%s". %s', 'E_UNKNOWN_STEP')
+
+/* ---------- what a body may not do ---------- */
+
+export const E_STEP_CALLED_DIRECTLY = createError<[step: string]>(
+  'The step "%s" was called directly inside a workflow body, where it would run again at every replay. Use ' +
+    'ctx.step(theStep, input)',
+  'E_STEP_CALLED_DIRECTLY'
+)
+
+export const E_NESTED_OPERATION = createError<[operation: string, step: string]>(
+  '%s was called inside the step "%s". A step is one recorded unit: call it from the workflow body, or make the ' +
+    'step return what the body needs',
+  'E_NESTED_OPERATION'
+)
+
+export const E_FOREIGN_AWAIT = createError<[operation: string]>(
+  '%s was called after the body awaited something that ctx did not give it. Put timers, I/O and dynamic imports into ' +
+    'ctx.localStep() or ctx.step(), and await only those',
+  'E_FOREIGN_AWAIT'
+)
+
+export const E_NON_DETERMINISM = createError<[seq: number, asked: string, recorded: string]>(
+  'The history does not fit the code at position %d: the code asked for %s, recorded is %s. Guard the change with ' +
+    'ctx.patched(), register the code as a new version, or roll it back',
+  'E_NON_DETERMINISM'
+)
+
+export const E_START_IN_BODY = createError<[workflow: string]>(
+  'A run of "%s" was started by the engine inside a workflow body, which would start it again at every replay. Use ' +
+    'ctx.startChild() or ctx.child()',
+  'E_START_IN_BODY'
+)
+
+/* ---------- store and engine ---------- */
+
+export const E_STORE_BUSY = createError<[waitedMs: number]>(
+  'The database refused to write for %d ms because something else holds it. If this call is made inside a ' +
+    'transaction, pass it: { client: trx }',
+  'E_STORE_BUSY',
+  503
+)
+
+export const E_SCHEMA_MISSING = createError<[connection: string]>(
+  'The tables of durable are missing on connection "%s". Run "node ace durable:migration" and "node ace migration:run"',
+  'E_SCHEMA_MISSING'
+)
+
+export const E_SCHEMA_BEHIND = createError<[connection: string, found: number, needed: number]>(
+  'The tables of durable on connection "%s" have version %d, and this package needs %d. Run ' +
+    '"node ace durable:migration" and "node ace migration:run"',
+  'E_SCHEMA_BEHIND'
+)
+
+export const E_ENGINE_STOPPED = createError(
+  'The durable engine has been stopped. Nothing can be started on it any more',
+  'E_ENGINE_STOPPED'
+)
+
+/* ---------- failures ---------- */
+
+/** What can be read of an error after one of the guards (`InvalidLine.is(error)`) has matched it. */
+export interface MatchedFailure {
+  readonly name: string
+  readonly message: string
+  readonly code: string | undefined
+  readonly details: unknown
+}
+
+function propertyOf(error: unknown, key: 'code' | 'retryable'): unknown {
+  return typeof error === 'object' && error !== null && key in error ? Reflect.get(error, key) : undefined
+}
+
+/**
+ * A failure that no further attempt would change: it is not retried, and it is what failure routes match by code.
+ * Subclasses declare a static `code` and pass it on.
+ */
+export class FatalError extends Error {
+  static readonly code: string = 'fatal_error'
+
+  /** What routes and guards match. Undefined when none was given and the class declares none of its own. */
+  readonly code: string | undefined
+  /** Recorded with the failure: any value that can be stored. */
+  readonly details: unknown
+  readonly retryable = false as const
+
+  constructor(message: string, code?: string, details?: unknown) {
+    super(message)
+    this.name = new.target.name
+    this.code = code ?? (new.target.code === FatalError.code ? undefined : new.target.code)
+    this.details = details
+  }
+
+  /**
+   * Whether `error` is a failure of this class, also after it came back from the store as a `StepError` or
+   * `ChildError`: compares the code, never the class. `FatalError.is` itself matches everything that is not retried.
+   */
+  static is(error: unknown): error is MatchedFailure {
+    if (this.code === FatalError.code) {
+      return this === FatalError ? propertyOf(error, 'retryable') === false : error instanceof this
+    }
+    return propertyOf(error, 'code') === this.code
+  }
+}
+
+/**
+ * A value does not fit its schema: `invalid_input` (of a step or a workflow), `invalid_output` (of a step), else
+ * `schema_validation`. The issues are its `details`.
+ */
+export class SchemaValidationError extends FatalError {
+  static override readonly code = 'schema_validation'
+
+  /** Matches all three codes. */
+  static override is(error: unknown): error is MatchedFailure {
+    const code = propertyOf(error, 'code')
+    return code === 'schema_validation' || code === 'invalid_input' || code === 'invalid_output'
+  }
+}
+
+/** A recorded failure, as far as what a body catches is made of it. */
+export interface RecordedFailure {
+  name: string
+  message: string
+  code?: string | undefined
+  details?: unknown
+  stack?: string | undefined
+  retryable?: boolean | undefined
+}
+
+/**
+ * What a body catches of a failed operation: made of the record, so that it is the same on the first execution and
+ * on every replay. The class of the thrown error does not survive; its name, code and details do.
+ */
+abstract class OperationError extends Error {
+  readonly code: string | undefined
+  readonly details: unknown
+  /** How many attempts were made. */
+  readonly attempts: number
+  /** False when the failure was a `FatalError`; undefined when the thrown error did not say. */
+  readonly retryable: boolean | undefined
+
+  constructor(failure: RecordedFailure, attempts: number) {
+    super(failure.message)
+    this.name = failure.name
+    this.code = failure.code
+    this.details = failure.details
+    this.attempts = attempts
+    this.retryable = failure.retryable
+    this.stack = failure.stack ?? `${failure.name}: ${failure.message}`
+  }
+}
+
+/** A step has failed for good: its attempts are spent, or trying again would not help. */
+export class StepError extends OperationError {}
+
+/** A child run has ended other than completed. `code` is the child's own, so that the parent's routes match it. */
+export class ChildError extends OperationError {
+  readonly runId: string
+  readonly status: 'failed' | 'cancelled' | 'dead'
+
+  constructor(
+    failure: RecordedFailure,
+    child: { runId: string; status: 'failed' | 'cancelled' | 'dead'; attempts: number }
+  ) {
+    super(failure, child.attempts)
+    this.runId = child.runId
+    this.status = child.status
+  }
+}
