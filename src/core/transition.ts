@@ -93,6 +93,7 @@ export function ended(
       return {
         ...released,
         status: 'suspended',
+        errorCode: null,
         wakeSeq: end.needs === null ? null : seenInbox + end.needs,
         dueAt: row.inboxSeq > seenInbox ? now : earliest(end.dueAt, end.dueIn, now),
       }
@@ -114,7 +115,7 @@ export function ended(
         errorCode: end.errorCode,
       }
     case 'release':
-      return { ...released, status: 'suspended', wakeSeq: null, dueAt: now }
+      return { ...released, status: 'suspended', errorCode: null, wakeSeq: null, dueAt: now }
   }
 }
 
