@@ -1,0 +1,179 @@
+/** What an option may be: the words for it, and the test. */
+interface OptionKind<T> {
+  expected: string
+  accepts(value: unknown): value is T
+}
+
+/** One row of the table of options. */
+export interface OptionRow<T = unknown> extends OptionKind<T> {
+  default: T
+  /** For the documentation where the default is computed or needs words. */
+  shownDefault?: string
+  unit: 'ms' | 'bytes' | 'runs' | ''
+  meaning: string
+}
+
+export type OptionTable = Record<string, OptionRow>
+
+function option<T>(
+  kind: OptionKind<T>,
+  row: Omit<OptionRow<T>, keyof OptionKind<T>>
+): OptionRow<T> {
+  return { ...kind, ...row }
+}
+
+function positiveInteger(expected: string): OptionKind<number> {
+  return {
+    expected,
+    accepts: (value): value is number => Number.isSafeInteger(value) && Number(value) > 0,
+  }
+}
+
+/** setTimeout counts in 31 bits; a longer wait would fire at once. */
+const LONGEST_MS = 2_147_483_647
+const milliseconds: OptionKind<number> = {
+  expected: `a whole number of milliseconds from 1 to ${LONGEST_MS}`,
+  accepts: (value): value is number =>
+    Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= LONGEST_MS,
+}
+const boolean: OptionKind<boolean> = {
+  expected: 'true or false',
+  accepts: (value): value is boolean => typeof value === 'boolean',
+}
+// Names meet the database's columns, file names and log lines, so they obey the rule for ids.
+const NAME = /^[^\s\p{C}]{1,200}$/u
+const name: OptionKind<string | null> = {
+  expected: 'a name of 1 to 200 characters without white space',
+  accepts: (value): value is string | null =>
+    value === null || (typeof value === 'string' && NAME.test(value)),
+}
+const names: OptionKind<readonly string[]> = {
+  expected: 'a list of at least one name of 1 to 200 characters without white space',
+  accepts: (value): value is readonly string[] =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((item) => typeof item === 'string' && NAME.test(item)),
+}
+const path: OptionKind<string | null> = {
+  expected: 'a path, absolute or from the root of the application',
+  accepts: (value): value is string | null =>
+    value === null || (typeof value === 'string' && value.length > 0),
+}
+const nonDeterminism: OptionKind<'block' | 'fail'> = {
+  expected: "'block' or 'fail'",
+  accepts: (value): value is 'block' | 'fail' => value === 'block' || value === 'fail',
+}
+
+/**
+ * Every option of `config/durable.ts` but the store: its default, unit, meaning and what it accepts. Defaults,
+ * validation, the types of the configuration and `docs/configuration.md` all come from these tables.
+ */
+export const OPTIONS = {
+  leaseMs: option(milliseconds, {
+    default: 30_000,
+    unit: 'ms',
+    meaning:
+      'How long the runs of a worker that fell silent stay its own. It renews every third of this time.',
+  }),
+  hangMs: option(milliseconds, {
+    default: 90_000,
+    unit: 'ms',
+    meaning:
+      'A worker whose event loop has not turned for so long ends its process. Longer than `leaseMs`.',
+  }),
+  stallMs: option(milliseconds, {
+    default: 60_000,
+    unit: 'ms',
+    meaning:
+      'A body that neither calls nor awaits anything of `ctx` for so long is reported as stalled.',
+  }),
+  drainMs: option(milliseconds, {
+    default: 30_000,
+    unit: 'ms',
+    meaning: 'How long a worker that shuts down lets the steps in flight finish.',
+  }),
+  residentRuns: option(positiveInteger('a whole number of runs, at least 1'), {
+    default: 1_000,
+    unit: 'runs',
+    meaning: 'Suspended runs that a worker keeps in memory, so that waking them replays nothing.',
+  }),
+  residentBytes: option(positiveInteger('a whole number of bytes, at least 1'), {
+    default: 64 * 1024 * 1024,
+    unit: 'bytes',
+    meaning: 'History of suspended runs that a worker keeps in memory.',
+  }),
+  maxPayloadBytes: option(positiveInteger('a whole number of bytes, at least 1'), {
+    default: 1024 * 1024,
+    unit: 'bytes',
+    meaning: 'Largest input, output, error or signal, as it is stored.',
+  }),
+  pollMs: option(milliseconds, {
+    default: 1_000,
+    unit: 'ms',
+    meaning:
+      'How often a worker with work looks for what other processes made due. Its own timers are exact.',
+  }),
+  idlePollMs: option(milliseconds, {
+    default: 15_000,
+    unit: 'ms',
+    meaning: 'How far the polling of an idle worker backs off. At least `pollMs`.',
+  }),
+  namespaces: option(names, {
+    default: ['default'],
+    shownDefault: "['default']",
+    unit: '',
+    meaning: 'Namespaces whose runs the workers of this application take.',
+  }),
+  origin: option(name, {
+    default: null,
+    shownDefault: 'none',
+    unit: '',
+    meaning: 'Label of this application on the runs of its workflows.',
+  }),
+  nonDeterminism: option(nonDeterminism, {
+    default: 'block',
+    unit: '',
+    meaning:
+      'What becomes of a run whose history does not fit the code: it waits for another build, or fails.',
+  }),
+  workflowsPath: option(path, {
+    default: null,
+    shownDefault: 'app/workflows',
+    unit: '',
+    meaning: 'Where workflow classes are discovered.',
+  }),
+  stepsPath: option(path, {
+    default: null,
+    shownDefault: 'app/steps',
+    unit: '',
+    meaning: 'Where steps are discovered, for workers whose workflows do not import them.',
+  }),
+} satisfies OptionTable
+
+/** Options below `worker`. */
+export const WORKER_OPTIONS = {
+  embedded: option(boolean, {
+    default: false,
+    unit: '',
+    meaning: 'Runs a worker inside the web server. For development and small applications.',
+  }),
+  name: option(name, {
+    default: null,
+    shownDefault: '<hostname>:<first free number>',
+    unit: '',
+    meaning:
+      'Stable name of the worker: a process that starts under it takes over the runs of its predecessor at once.',
+  }),
+  build: option(name, {
+    default: null,
+    shownDefault: 'a hash of the discovered files',
+    unit: '',
+    meaning:
+      'Identity of the deployed code. A run whose history does not fit it is offered to other builds.',
+  }),
+  concurrency: option(positiveInteger('a whole number of runs, at least 1'), {
+    default: 50,
+    unit: 'runs',
+    meaning: 'Runs that a worker executes at once.',
+  }),
+} satisfies OptionTable
