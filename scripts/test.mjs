@@ -6,7 +6,7 @@ await ensureInstalled()
 await ensureBuilt()
 process.exitCode = await runNode([
   '--enable-source-maps',
-  '--import=@poppinss/ts-exec',
+  `--import=${import.meta.resolve('@poppinss/ts-exec')}`,
   'bin/test.ts',
   ...process.argv.slice(2),
 ])

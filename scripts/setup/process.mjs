@@ -4,7 +4,7 @@ import { delimiter } from 'node:path'
 import { binFolder, projectNode, root } from './paths.mjs'
 
 /** The environment of everything that is started here: the project's own tools come first. */
-export function projectEnvironment() {
+function projectEnvironment() {
   return { ...process.env, PATH: `${binFolder}${delimiter}${process.env.PATH ?? ''}` }
 }
 

@@ -46,7 +46,10 @@ test.group('Optional peers', () => {
   })
 
   test('an import of {package} is refused in such a process')
-    .with(async () => (await optionalPeers()).map((name) => ({ package: name })))
+    .with(async () => {
+      const names = await optionalPeers()
+      return names.map((name) => ({ package: name }))
+    })
     .run(async ({ assert }, peer) => {
       const missing = [peer.package]
       await assert.rejects(
