@@ -168,8 +168,9 @@ class Fold {
     else this.#write(row, before.errorCode === null ? {} : { error: null })
     if (!isTerminal(row.status)) return
     this.#cleared.add(row.id)
+    const event = row.status === 'completed' ? 'completed' : 'failed'
     if (row.parent?.awaited)
-      this.#reply(row.parent.runId, row.parent, { childId: row.id, event: 'ended' }, row.status)
+      this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
   }
 
   /** Signals that reached a wait too late to be taken go back. */
@@ -211,11 +212,12 @@ class Fold {
   #reply(
     runId: string,
     link: { seq: number; index: number; failFast: boolean } | null,
-    child: Pick<ChildEntry, 'childId' | 'event'>,
-    status?: RunRow['status']
+    child: Pick<ChildEntry, 'childId' | 'event'>
   ) {
     if (link === null) return
-    const urgent = child.event !== 'ended' || (link.failFast && status !== 'completed')
+    const isOrdinaryEnd =
+      child.event === 'completed' || (child.event === 'failed' && !link.failFast)
+    const urgent = !isOrdinaryEnd
     this.#deliver(runId, { kind: 'child', seq: link.seq, index: link.index, ...child }, urgent)
   }
 

@@ -101,10 +101,10 @@ export interface ChildEntry {
   index: number
   childId: string
   /**
-   * `ended`: read the outcome from the child's row. `started`: the answer to a start that asked for one.
+   * `completed`, `failed` (or cancelled, or dead): read the outcome from the child's row. `started`: the answer to a start that asked for one.
    * `taken`: another run has the id, nothing was started.
    */
-  event: 'ended' | 'started' | 'taken'
+  event: 'completed' | 'failed' | 'started' | 'taken'
 }
 
 /** How a child ended; payloads encoded. */

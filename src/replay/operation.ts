@@ -1,0 +1,102 @@
+import type { NewChild, SignalSend } from '../core/change_set.ts'
+import type { ChildEntry, ChildOutcome, NewWait, OperationIdentity, SignalEntry, Wait } from '../core/history.ts'
+import type { RunStatus } from '../core/run.ts'
+import type { StepCall, StepContext } from '../types/step.ts'
+
+/** How an operation ended; payloads encoded. */
+export type Outcome =
+  | { status: 'completed'; output: string }
+  | { status: 'failed'; error: string }
+
+/** Code to run here: the attempts of one local or in-process step. */
+export interface StepTask {
+  seq: number
+  name: string
+  /** Failed attempts so far. */
+  attempts: number
+  /** A local step's function, or the encoded input for the handler registered under `name`. */
+  work: { local: (step: StepContext) => unknown } | { input: string }
+  call: Pick<StepCall<unknown>, 'retries' | 'timeoutMs' | 'backoffMs'>
+}
+
+/** What of a wait the operation decides; its identity comes from its position. */
+export type WaitTerms = Partial<Omit<NewWait, keyof OperationIdentity>>
+
+/** What an operation wants when it begins, or is found open in the history. */
+export type Begin =
+  | { kind: 'run'; task: StepTask }
+  /** Wait for the outside; `wait` is null when its row stands already. */
+  | { kind: 'wait'; wait: WaitTerms | null; children: readonly NewChild[] }
+  /** Over with the write that records it. */
+  | { kind: 'done'; output: string; children: readonly NewChild[]; signals: readonly SignalSend[] }
+  /** Everything it waited for has happened: its outcome is in its children's rows. */
+  | { kind: 'fetch' }
+
+export type OutsideEvent =
+  | { type: 'signal'; entry: SignalEntry }
+  | { type: 'child'; entry: ChildEntry }
+  /** The due time of its wait has come. */
+  | { type: 'due' }
+
+/** What an event from outside means for an open operation. */
+export type Taken =
+  | { kind: 'ignored' }
+  | { kind: 'outcome'; outcome: Outcome }
+  | { kind: 'fetch' }
+  | { kind: 'run'; task: StepTask }
+  | { kind: 'children'; children: readonly NewChild[] }
+
+/** The state of a child as a wait that is found open needs it. */
+export interface KnownChild {
+  index: number
+  status: RunStatus
+}
+
+/** One operation of a body: a small state machine that says what it wants and what events mean. */
+export interface Operation {
+  readonly kind: OperationIdentity['kind']
+  readonly name: string
+  /** Called once, when everything recorded has been delivered. */
+  begin(seq: number): Begin
+  /** Called instead of `begin` when the operation's wait stands already. */
+  resume(wait: Wait, children: readonly KnownChild[]): Begin
+  take(event: OutsideEvent): Taken
+  /** How many more ends of children make it worth waking the run; null = it does not wait for children. */
+  needs(): number | null
+  /** The outcome, once `fetch` was asked for; null = a child has not ended after all. */
+  outcomeOf(children: readonly ChildOutcome[]): Outcome | null
+  /** The value the body gets; throws what the body catches. */
+  receive(outcome: Outcome, attempts: number): unknown
+}
+
+/** Parts that most operations share: those that wait for neither children nor the outside. */
+export const WAITS_FOR_NOTHING = {
+  take: (): Taken => ({ kind: 'ignored' }),
+  needs: () => null,
+  outcomeOf: () => null,
+}
+
+/**
+ * The promise a body gets. It knows whether anybody ever listened, so that a forgotten `await` is found;
+ * what is derived from it are ordinary promises.
+ */
+export class OperationPromise<T> extends Promise<T> {
+  static override get [Symbol.species]() {
+    return Promise
+  }
+
+  listened = false
+
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null
+  ): Promise<A | B> {
+    this.listened = true
+    return super.then(onFulfilled, onRejected)
+  }
+}
+
+/** Keeps a rejection from being reported as unhandled, without counting as a listener. */
+export function silence(promise: Promise<unknown>): void {
+  void Promise.prototype.then.call(promise, undefined, () => {})
+}

@@ -1,0 +1,119 @@
+import type { NewChild } from '../../core/change_set.ts'
+import type { ChildOutcome } from '../../core/history.ts'
+import { decode, encode } from '../../core/payload.ts'
+import { isTerminal } from '../../core/run.ts'
+import { decodeError } from '../../core/serialized_error.ts'
+import { ChildError } from '../../errors.ts'
+import type { Operation, Outcome } from '../operation.ts'
+import { type ChildFactory, idTaken, outcomeOfChild } from './child.ts'
+
+interface AllParams {
+  workflow: string
+  count: number
+  child: ChildFactory
+  /** When it is over: at the first failure, or when all have ended. */
+  mode: 'failFast' | 'waitAll' | 'settled'
+  /** Children in flight at once. */
+  concurrency: number
+}
+
+/** One child per input under one position. It starts further ones as earlier ones end. */
+export function allOperation(params: AllParams): Operation {
+  const { workflow, count, mode, child, concurrency } = params
+  const ended = new Set<number>()
+  /** Children that could not be started, by index: another run has their id. */
+  const refused = new Map<number, string>()
+  let failed = false
+  let started = 0
+  let position = 0
+
+  const startMore = (): NewChild[] => {
+    const children: NewChild[] = []
+    while (started < count && started - ended.size < concurrency)
+      children.push(child({ seq: position, index: started++ }))
+    return children
+  }
+  const refuse = (index: number, runId: string) => {
+    refused.set(index, runId)
+    ended.add(index)
+    failed = true
+  }
+  const isDone = () => ended.size === count || (failed && mode === 'failFast')
+  return {
+    kind: mode === 'settled' ? 'all_settled' : 'all',
+    name: workflow,
+    begin(seq) {
+      position = seq
+      if (count === 0) return { kind: 'done', output: encode([]), children: [], signals: [] }
+      return { kind: 'wait', wait: {}, children: startMore() }
+    },
+    resume(wait, known) {
+      position = wait.seq
+      for (const { index, status } of known) {
+        started = Math.max(started, index + 1)
+        if (!isTerminal(status)) continue
+        ended.add(index)
+        failed ||= status !== 'completed'
+      }
+      const isKnown = new Set(known.map(({ index }) => index))
+      for (let index = 0; index < started; index++)
+        if (!isKnown.has(index)) refuse(index, child({ seq: position, index }).run.id)
+      if (isDone()) return { kind: 'fetch' }
+      return { kind: 'wait', wait: null, children: startMore() }
+    },
+    take(event) {
+      if (event.type !== 'child' || event.entry.event === 'started') return { kind: 'ignored' }
+      const { index, childId, event: what } = event.entry
+      if (what === 'taken') refuse(index, childId)
+      ended.add(index)
+      failed ||= what !== 'completed'
+      if (isDone()) return { kind: 'fetch' }
+      return { kind: 'children', children: startMore() }
+    },
+    /** Worth waking for: the rest of the ends, or, while some are still to be started, half of the window. */
+    needs() {
+      const inFlight = started - ended.size
+      return started === count ? inFlight : Math.max(1, Math.ceil(inFlight / 2))
+    },
+    outcomeOf: (children) => combine(params, { children, refused }),
+    receive(outcome) {
+      if (outcome.status === 'failed') throw new ChildError(decodeError(outcome.error))
+      if (mode !== 'settled') return decode(outcome.output)
+      const items = decode(outcome.output) as Item[]
+      return items.map((item) =>
+        'value' in item
+          ? { status: 'fulfilled', value: item.value }
+          : { status: 'rejected', reason: new ChildError(decodeError(item.error)) }
+      )
+    },
+  }
+}
+
+type Item = { value: unknown } | { error: string }
+
+/** What is recorded: the outputs, the first failure by index, or one item per child. */
+function combine(
+  { workflow, count, mode }: AllParams,
+  { children, refused }: { children: readonly ChildOutcome[]; refused: ReadonlyMap<number, string> }
+): Outcome | null {
+  const outcomes: Outcome[] = []
+  for (const [index, runId] of refused) {
+    outcomes[index] = idTaken(runId)
+    if (mode === 'failFast') return outcomes[index]
+  }
+  for (const child of children) {
+    const outcome = outcomeOfChild(child, workflow)
+    if (!outcome) continue
+    if (outcome.status === 'failed' && mode === 'failFast') return outcome
+    outcomes[child.index] = outcome
+  }
+  if (outcomes.filter(() => true).length < count) return null
+  const failure = outcomes.find((outcome) => outcome.status === 'failed')
+  if (mode !== 'settled' && failure) return failure
+  const items = outcomes.map((outcome): unknown => {
+    const value = outcome.status === 'completed' ? decode(outcome.output) : undefined
+    if (mode !== 'settled') return value
+    return outcome.status === 'failed' ? { error: outcome.error } : { value }
+  })
+  return { status: 'completed', output: encode(items) }
+}

@@ -1,0 +1,92 @@
+import type { NewChild } from '../../core/change_set.ts'
+import type { ChildOutcome } from '../../core/history.ts'
+import { decode, encode } from '../../core/payload.ts'
+import { decodeError, encodeError } from '../../core/serialized_error.ts'
+import { isTerminal } from '../../core/run.ts'
+import { ChildError, RunIdTakenError } from '../../errors.ts'
+import { type Operation, type Outcome, WAITS_FOR_NOTHING } from '../operation.ts'
+
+/** Makes the run that an operation starts, once its position is known. */
+export type ChildFactory = (position: { seq: number; index: number }) => NewChild
+
+/** Starts a child and waits for its end. */
+export function childOperation(params: { workflow: string; child: ChildFactory }): Operation {
+  const { workflow, child } = params
+  return {
+    kind: 'child',
+    name: workflow,
+    begin(seq) {
+      const started = child({ seq, index: 0 })
+      return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
+    },
+    resume: (_wait, [known]) =>
+      known && isTerminal(known.status)
+        ? { kind: 'fetch' }
+        : { kind: 'wait', wait: null, children: [] },
+    take(event) {
+      if (event.type !== 'child') return { kind: 'ignored' }
+      switch (event.entry.event) {
+        case 'completed':
+        case 'failed':
+          return { kind: 'fetch' }
+        case 'taken':
+          return { kind: 'outcome', outcome: idTaken(event.entry.childId) }
+        case 'started':
+          return { kind: 'ignored' }
+      }
+    },
+    needs: () => 1,
+    outcomeOf: ([child]) => (child ? outcomeOfChild(child, workflow) : null),
+    receive(outcome) {
+      if (outcome.status === 'completed') return decode(outcome.output)
+      throw new ChildError(decodeError(outcome.error))
+    },
+  }
+}
+
+/**
+ * Starts a child without waiting for its end. With an id of the caller's choice it waits for the answer, since
+ * another run may have it; a derived id is nobody else's, so the write that starts it also records it.
+ */
+export function startChildOperation(params: {
+  workflow: string
+  child: ChildFactory
+  hasOwnId: boolean
+}): Operation {
+  const { workflow, child, hasOwnId } = params
+  return {
+    ...WAITS_FOR_NOTHING,
+    kind: 'start_child',
+    name: workflow,
+    begin(seq) {
+      const started = child({ seq, index: 0 })
+      if (hasOwnId)
+        return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
+      return { kind: 'done', output: encode(started.run.id), children: [started], signals: [] }
+    },
+    resume: () => ({ kind: 'wait', wait: null, children: [] }),
+    take(event) {
+      if (event.type !== 'child') return { kind: 'ignored' }
+      const { event: what, childId } = event.entry
+      const started: Outcome = { status: 'completed', output: encode(childId) }
+      return { kind: 'outcome', outcome: what === 'taken' ? idTaken(childId) : started }
+    },
+    receive(outcome) {
+      if (outcome.status === 'completed') return { runId: decode(outcome.output) }
+      throw new ChildError(decodeError(outcome.error))
+    },
+  }
+}
+
+/** What a parent records of an ended child. The error carries the child's own code. */
+export function outcomeOfChild(child: ChildOutcome, workflow: string): Outcome | null {
+  if (!isTerminal(child.status)) return null
+  if (child.status === 'completed') return { status: 'completed', output: child.output! }
+  const cause = child.error === null ? null : decodeError(child.error)
+  const facts = { runId: child.runId, workflow, status: child.status }
+  return { status: 'failed', error: encodeError(ChildError.of(cause, facts)) }
+}
+
+export function idTaken(runId: string): Outcome {
+  return { status: 'failed', error: encodeError(new RunIdTakenError(runId)) }
+}

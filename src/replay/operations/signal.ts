@@ -1,0 +1,53 @@
+import type { SignalSend } from '../../core/change_set.ts'
+import { decode, encode } from '../../core/payload.ts'
+import { decodeError, encodeError } from '../../core/serialized_error.ts'
+import { SignalTimeoutError } from '../../errors.ts'
+import { type Operation, WAITS_FOR_NOTHING } from '../operation.ts'
+
+const NOTHING = encode(undefined)
+
+/** Waits for the next signal with a token, or for its time-out. */
+export function signalOperation(params: { token: string; timeoutMs: number | null }): Operation {
+  const { token, timeoutMs } = params
+  return {
+    ...WAITS_FOR_NOTHING,
+    kind: 'signal',
+    name: token,
+    begin: () => ({ kind: 'wait', wait: { token, dueIn: timeoutMs }, children: [] }),
+    resume: () => ({ kind: 'wait', wait: null, children: [] }),
+    take(event) {
+      if (event.type === 'signal')
+        return {
+          kind: 'outcome',
+          outcome: { status: 'completed', output: event.entry.payload },
+        }
+      if (event.type !== 'due') return { kind: 'ignored' }
+      const error = encodeError(new SignalTimeoutError(token))
+      return { kind: 'outcome', outcome: { status: 'failed', error } }
+    },
+    receive(outcome) {
+      if (outcome.status === 'completed') return decode(outcome.output)
+      throw SignalTimeoutError.from(decodeError(outcome.error), token)
+    },
+  }
+}
+
+/** Sends a signal with the write that records it. */
+export function sendSignalOperation(params: {
+  runId: string
+  token: string
+  payload: string
+}): Operation {
+  const { runId, token, payload } = params
+  return {
+    ...WAITS_FOR_NOTHING,
+    kind: 'send_signal',
+    name: token,
+    begin(seq) {
+      const signals: SignalSend[] = [{ id: `${runId}:${seq}`, token, payload }]
+      return { kind: 'done', output: NOTHING, children: [], signals }
+    },
+    resume: () => ({ kind: 'wait', wait: null, children: [] }),
+    receive: () => undefined,
+  }
+}

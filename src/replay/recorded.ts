@@ -1,0 +1,83 @@
+import type { HistoryRecord, OperationIdentity, Wait } from '../core/history.ts'
+
+/** What the history says of a position. */
+export type Recorded =
+  | { state: 'ended'; record: HistoryRecord }
+  | { state: 'open'; wait: Wait }
+
+/** A call that does not fit the history. */
+export interface Mismatch {
+  seq: number
+  /** What the code asked for; null = nothing: the operation was not called. */
+  asked: string | null
+  recorded: string
+}
+
+/** The recorded operations of a run, by position and in order of delivery. */
+export class RecordedHistory {
+  #bySeq = new Map<number, Recorded>()
+  #inCallOrder: OperationIdentity[]
+  #deliveries: HistoryRecord[]
+  #delivered = 0
+  #called = 0
+
+  constructor(history: readonly HistoryRecord[], waits: readonly Wait[]) {
+    for (const wait of waits) this.#bySeq.set(wait.seq, { state: 'open', wait })
+    for (const record of history)
+      if (record.status !== 'abandoned') this.#bySeq.set(record.seq, { state: 'ended', record })
+    this.#inCallOrder = [...this.#bySeq.values()]
+      .map((recorded) => (recorded.state === 'ended' ? recorded.record : recorded.wait))
+      .sort((a, b) => a.seq - b.seq)
+    this.#deliveries = history
+      .filter((record) => record.ordinal !== null)
+      .sort((a, b) => a.ordinal! - b.ordinal!)
+  }
+
+  /** Deliveries that the history has for the body. */
+  get length(): number {
+    return this.#deliveries.length
+  }
+
+  /** Whether every recorded delivery has been made. */
+  get isSpent(): boolean {
+    return this.#delivered === this.#deliveries.length
+  }
+
+  /** The record to deliver next. */
+  get next(): HistoryRecord | undefined {
+    return this.#deliveries[this.#delivered]
+  }
+
+  advance(): void {
+    this.#delivered++
+  }
+
+  /** What is recorded for a call, or how the call contradicts it. Calls come in order of `seq`. */
+  match(call: OperationIdentity): Recorded | Mismatch | undefined {
+    const recorded = this.#bySeq.get(call.seq)
+    if (!recorded) return undefined
+    this.#called++
+    const identity = recorded.state === 'ended' ? recorded.record : recorded.wait
+    const fits =
+      identity.kind === call.kind && identity.name === call.name && identity.after === call.after
+    if (fits) return recorded
+    return { seq: call.seq, asked: describe(call), recorded: describe(identity) }
+  }
+
+  /** A recorded operation that should have been called after this many deliveries, and was not. */
+  missed(deliveries: number): Mismatch | undefined {
+    const expected = this.#inCallOrder[this.#called]
+    if (!expected || expected.after > deliveries) return undefined
+    return { seq: expected.seq, asked: null, recorded: describe(expected) }
+  }
+
+  /** A recorded operation that the body ended without calling. */
+  unreached(): Mismatch | undefined {
+    const left = this.#inCallOrder[this.#called] ?? this.next
+    return left && { seq: left.seq, asked: null, recorded: describe(left) }
+  }
+}
+
+function describe({ kind, name, after }: OperationIdentity): string {
+  return `${kind} "${name}" after ${after} deliveries`
+}
