@@ -64,7 +64,7 @@ export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
 /* ---------- payloads ---------- */
 
 /** A value cannot be stored and read back as it is. */
-export class E_UNSERIALIZABLE extends Exception {
+class UnserializableError extends Exception {
   static override code = 'E_UNSERIALIZABLE'
 
   /** Where the value is, such as `input.items[3].owner`. */
@@ -80,7 +80,7 @@ export class E_UNSERIALIZABLE extends Exception {
 }
 
 /** A value is larger than the configuration allows. Sizes are bytes of the stored text, in UTF-8. */
-export class E_PAYLOAD_TOO_LARGE extends Exception {
+class PayloadTooLargeError extends Exception {
   static override code = 'E_PAYLOAD_TOO_LARGE'
 
   readonly size: number
@@ -96,6 +96,8 @@ export class E_PAYLOAD_TOO_LARGE extends Exception {
     this.limit = params.limit
   }
 }
+
+export { UnserializableError as E_UNSERIALIZABLE, PayloadTooLargeError as E_PAYLOAD_TOO_LARGE }
 
 export const E_UNREADABLE_PAYLOAD = createError<[problem: string]>(
   'Cannot read a stored payload: %s. It was written by another program or a later version of this package',
@@ -116,19 +118,25 @@ export const E_RUN_ID_TAKEN = createError<[runId: string, existing: string, requ
   409
 )
 
-/** A run that a caller waited for has ended other than completed. */
-export class E_RUN_FAILED extends Exception {
-  static override code = 'E_RUN_FAILED'
+/** The part of an HTTP context that an error needs to answer a request. */
+interface AnswersRequest {
+  response: { status(code: number): { send(body: unknown): void } }
+}
 
+/** A run that a caller waited for has ended other than completed. */
+class RunFailedError extends Error {
+  static readonly code = 'E_RUN_FAILED'
+
+  /**
+   * The code that the run failed with, so that guards such as `InvalidLine.is(error)` match; `E_RUN_FAILED` if the
+   * failure had none. To tell this class from others, use `instanceof`.
+   */
+  readonly code: string
   readonly runId: string
-  /** The status the run ended in, or `blocked`. */
+  /** The status of the run, such as `failed`, `dead` or `blocked`. */
   readonly status: string
   readonly details: unknown
 
-  /**
-   * @param failure.code the code that the run failed with. It becomes the error's `code`, so that guards such as
-   * `InvalidLine.is(error)` match; a failure without one has `E_RUN_FAILED`. To tell the class: `instanceof`.
-   */
   constructor(failure: {
     runId: string
     status: string
@@ -136,16 +144,21 @@ export class E_RUN_FAILED extends Exception {
     code?: string | undefined
     details?: unknown
   }) {
-    super(
-      `Run "${failure.runId}" is ${failure.status}: ${failure.message}`,
-      failure.code === undefined ? undefined : { code: failure.code }
-    )
-    this.name = 'E_RUN_FAILED'
+    super(`Run "${failure.runId}" is ${failure.status}: ${failure.message}`)
+    this.name = 'RunFailedError'
+    this.code = failure.code ?? RunFailedError.code
     this.runId = failure.runId
     this.status = failure.status
     this.details = failure.details
   }
+
+  /** Answers the request that nobody caught it in: the framework would take `status` for an HTTP status. */
+  handle(error: RunFailedError, ctx: AnswersRequest): void {
+    ctx.response.status(500).send({ errors: [{ message: error.message, code: error.code }] })
+  }
 }
+
+export { RunFailedError as E_RUN_FAILED }
 
 export const E_WAIT_TIMEOUT = createError<[runId: string, timeoutMs: number, status: string]>(
   'Run "%s" has not ended within %d ms: it is %s. The run goes on; wait again, or pass a longer "timeoutMs"',
@@ -172,7 +185,9 @@ export const E_UNKNOWN_WORKFLOW = createError<[workflow: string, hint: string]>(
   'E_UNKNOWN_WORKFLOW'
 )
 
-export const E_WORKFLOW_ALREADY_REGISTERED = createError<[workflow: string, version: string, where: string]>(
+export const E_WORKFLOW_ALREADY_REGISTERED = createError<
+  [workflow: string, version: string, where: string]
+>(
   'Workflow "%s" version "%s" is registered already, by %s. Rename one, or give it another version',
   'E_WORKFLOW_ALREADY_REGISTERED'
 )
@@ -208,7 +223,10 @@ export const E_DUPLICATE_STEP = createError<[step: string, first: string, second
   'E_DUPLICATE_STEP'
 )
 
-export const E_UNKNOWN_STEP = createError<[step: string, hint: string]>('Unknown step "%s". %s', 'E_UNKNOWN_STEP')
+export const E_UNKNOWN_STEP = createError<[step: string, hint: string]>(
+  'Unknown step "%s". %s',
+  'E_UNKNOWN_STEP'
+)
 
 /* ---------- what a body may not do ---------- */
 
@@ -278,7 +296,9 @@ export interface MatchedFailure {
 }
 
 function propertyOf(error: unknown, key: 'code' | 'retryable'): unknown {
-  return typeof error === 'object' && error !== null && key in error ? Reflect.get(error, key) : undefined
+  return typeof error === 'object' && error !== null && key in error
+    ? Reflect.get(error, key)
+    : undefined
 }
 
 /**

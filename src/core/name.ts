@@ -8,7 +8,7 @@ export const MAX_ID_BYTES = 512
 
 // Surrogates are refused in pairs too: JavaScript and the databases would sort them differently.
 const SURROGATE = /[\ud800-\udfff]/
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+const CONTROL = /\p{Cc}/u
 const WHITE_SPACE = /\s/
 
 function problemOf(value: unknown): string | null {
@@ -17,7 +17,8 @@ function problemOf(value: unknown): string | null {
   if (value.length > MAX_NAME_LENGTH) return `it has ${value.length} characters`
   if (CONTROL.test(value)) return 'it contains a control character'
   if (WHITE_SPACE.test(value)) return 'it contains white space'
-  if (SURROGATE.test(value)) return 'it contains a surrogate (a character such as an emoji, or half of one)'
+  if (SURROGATE.test(value))
+    return 'it contains a surrogate (a character such as an emoji, or half of one)'
   return null
 }
 
@@ -67,7 +68,9 @@ function fitting(text: string, bytes: number, step: 1 | -1): string {
 export function deriveId(...parts: readonly (string | number)[]): string {
   const whole = parts.join('')
   if (utf8Length(whole) <= MAX_ID_BYTES) return whole
-  const hash = hash128(whole).map((word) => word.toString(16).padStart(8, '0')).join('')
+  const hash = hash128(whole)
+    .map((word) => word.toString(16).padStart(8, '0'))
+    .join('')
   const room = (MAX_ID_BYTES - hash.length - 2) / 2
   return `${fitting(whole, room, 1)}~${hash}~${fitting(whole, room, -1)}`
 }
