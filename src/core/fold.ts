@@ -5,15 +5,7 @@ import { SignalExchange } from './signal_exchange.ts'
 import { created, ended, holdsLease, notified } from './transition.ts'
 import { isTerminal, type RunRow } from './run.ts'
 
-export type {
-  KeptSignal,
-  LockedState,
-  OfRun,
-  Plan,
-  RunInsert,
-  RunUpdate,
-  Waiter,
-} from './plan.ts'
+export type { KeptSignal, LockedState, OfRun, Plan, RunInsert, RunUpdate, Waiter } from './plan.ts'
 
 /**
  * Folds a batch into one write per row. A change set whose lease is lost contributes nothing; every other one
@@ -169,8 +161,7 @@ class Fold {
     if (!isTerminal(row.status)) return
     this.#cleared.add(row.id)
     const event = row.status === 'completed' ? 'completed' : 'failed'
-    if (row.parent?.awaited)
-      this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
+    if (row.parent?.awaited) this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
   }
 
   /** Signals that reached a wait too late to be taken go back. */

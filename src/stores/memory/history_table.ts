@@ -1,0 +1,41 @@
+import type { HistoryRecord } from '../../core/history.ts'
+import type { OfRun } from '../../core/plan.ts'
+
+/** Recorded operations by run, generation and position. */
+export class HistoryTable {
+  #records = new Map<string, Map<string, HistoryRecord>>()
+
+  /** Throws when a position of a record is taken, by a stored record or another of these. */
+  assertFree(records: readonly OfRun<HistoryRecord>[]) {
+    const seen = new Set<string>()
+    for (const record of records) {
+      const key = `${record.runId} ${keyOf(record)}`
+      if (seen.has(key) || this.#records.get(record.runId)?.has(keyOf(record)))
+        throw new Error(
+          `The history of run "${record.runId}" has a record at position ${record.seq} already; nothing of the batch was written`
+        )
+      seen.add(key)
+    }
+  }
+
+  add({ runId, ...record }: OfRun<HistoryRecord>) {
+    const records = this.#records.get(runId)
+    if (records) records.set(keyOf(record), record)
+    else this.#records.set(runId, new Map([[keyOf(record), record]]))
+  }
+
+  /** Every generation, in order of generation and position. */
+  all(runId: string): HistoryRecord[] {
+    return [...(this.#records.get(runId)?.values() ?? [])]
+      .map((record) => ({ ...record }))
+      .sort((a, b) => a.generation - b.generation || a.seq - b.seq)
+  }
+
+  live(runId: string): HistoryRecord[] {
+    return this.all(runId).filter(({ generation }) => generation === 0)
+  }
+}
+
+function keyOf({ generation, seq }: HistoryRecord): string {
+  return `${generation} ${seq}`
+}

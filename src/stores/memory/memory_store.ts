@@ -1,0 +1,199 @@
+import type {
+  ChildState,
+  ClaimRequest,
+  Flush,
+  LoadedRun,
+  LoadRequest,
+  NameLock,
+  NewWorker,
+  RunPage,
+  RunQuery,
+  Store,
+  StoredRun,
+  StrandedRun,
+  WorkerRow,
+} from '../../contracts/store.ts'
+import type { Write } from '../../core/change_set.ts'
+import { foldBatch } from '../../core/fold.ts'
+import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
+import { isTerminal, type RunRow } from '../../core/run.ts'
+import { claimed } from '../../core/transition.ts'
+import { MemoryDatabase } from './memory_database.ts'
+import { runPage } from './run_page.ts'
+import { strandedRuns } from './stranded_runs.ts'
+
+/**
+ * A store that lives as long as its database object. Several stores on one database behave like several
+ * connections. Nothing it gives away or takes in is shared with its tables.
+ */
+export class MemoryStore implements Store {
+  #listeners = new Set<() => void>()
+
+  constructor(readonly database: MemoryDatabase = new MemoryDatabase()) {
+    database.connect(this)
+  }
+
+  async open(): Promise<void> {
+    this.database.connect(this)
+  }
+
+  async close(): Promise<void> {
+    this.database.disconnect(this)
+    this.#listeners.clear()
+  }
+
+  async now(): Promise<number> {
+    return this.database.now()
+  }
+
+  async advanceClock(ms: number): Promise<void> {
+    this.database.advanceClock(ms)
+    this.database.changed()
+  }
+
+  onForeignChange(listener: () => void): () => void {
+    const own = () => listener()
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  /** Calls the listeners after the write that caused it has been answered. */
+  changedByAnother() {
+    queueMicrotask(() => {
+      for (const listener of this.#listeners) listener()
+    })
+  }
+
+  async commit(writes: readonly Write[]): Promise<Flush> {
+    const plan = foldBatch(writes, this.database.locked())
+    this.database.apply(plan)
+    this.database.changed(this)
+    return { answers: plan.answers, news: plan.news }
+  }
+
+  async claim({ owner, claimKeys, limit }: ClaimRequest): Promise<RunRow[]> {
+    const { runs, workers } = this.database
+    if (workers.isLost(owner)) return []
+    const now = this.database.now()
+    return runs.due.take(claimKeys, { limit, now }).flatMap((id) => {
+      const row = runs.get(id)
+      if (!row) return []
+      const taken = claimed(row, { owner, now })
+      runs.replace(taken)
+      return [taken]
+    })
+  }
+
+  async load(requests: readonly LoadRequest[]): Promise<LoadedRun[]> {
+    const { runs, history, waits, inbox } = this.database
+    const now = this.database.now()
+    return requests.flatMap(({ runId, resident, inboxAfter }) => {
+      const payloads = runs.payloads(runId)
+      if (!payloads) return []
+      const loaded = {
+        runId,
+        input: resident ? null : payloads.input,
+        history: resident ? [] : history.live(runId),
+        waits: waits.of(runId),
+        inbox: inbox.above(runId, inboxAfter),
+        now,
+      }
+      return [loaded]
+    })
+  }
+
+  async childOutcomes(parent: { runId: string; seq: number }): Promise<ChildOutcome[]> {
+    const ended = this.#children(parent).filter(({ status }) => isTerminal(status))
+    return ended.map(({ id, status, index }) => {
+      const { output, error } = this.database.runs.payloads(id) ?? { output: null, error: null }
+      return { index, runId: id, status, output, error }
+    })
+  }
+
+  async childStates(parent: { runId: string; seq: number }): Promise<ChildState[]> {
+    return this.#children(parent).map(({ index, status }) => ({ index, status }))
+  }
+
+  async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
+    const nearest = this.database.runs.due.nearest(claimKeys)
+    return nearest === null ? null : Math.max(0, nearest - this.database.now())
+  }
+
+  async registerWorker(worker: NewWorker): Promise<{ takenOver: number }> {
+    const { workers } = this.database
+    const { name, instance, takeOver } = worker
+    const earlier = takeOver
+      ? workers.all().filter((other) => other.name === name && other.instance !== instance)
+      : []
+    const gone = earlier.map((other) => other.instance)
+    workers.markLost((other) => gone.includes(other.instance))
+    const takenOver = this.database.orphan(gone)
+    workers.register(worker, this.database.now())
+    if (takenOver > 0) this.database.changed(this)
+    return { takenOver }
+  }
+
+  async renewWorker(instance: string): Promise<boolean> {
+    return this.database.workers.renew(instance, this.database.now())
+  }
+
+  async removeWorker(instance: string): Promise<void> {
+    this.database.workers.remove(instance)
+  }
+
+  async recoverExpired(): Promise<{ workers: number; runs: number }> {
+    const { workers } = this.database
+    const now = this.database.now()
+    const expired = workers.markLost(({ until }) => until <= now)
+    const lost = workers.all().filter((worker) => worker.lost)
+    const runs = this.database.orphan(lost.map(({ instance }) => instance))
+    if (runs > 0) this.database.changed(this)
+    return { workers: expired.length, runs }
+  }
+
+  async lockName(name: string): Promise<NameLock | null> {
+    const { names } = this.database
+    if (names.has(name)) return null
+    const lock = { held: true }
+    names.set(name, this)
+    return {
+      release: async () => {
+        if (lock.held && names.get(name) === this) names.delete(name)
+        lock.held = false
+      },
+    }
+  }
+
+  async getRun(runId: string): Promise<StoredRun | null> {
+    const { runs } = this.database
+    const row = runs.get(runId)
+    const payloads = runs.payloads(runId)
+    return row && payloads ? { ...row, ...payloads, tags: [...runs.tags(runId)] } : null
+  }
+
+  async listRuns(query: RunQuery): Promise<RunPage> {
+    return runPage(this.database.runs, query)
+  }
+
+  async getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
+    const { runs, history, waits } = this.database
+    if (!runs.get(runId)) return null
+    return { records: history.all(runId), waits: waits.of(runId) }
+  }
+
+  async findStranded(): Promise<StrandedRun[]> {
+    return strandedRuns(this.database)
+  }
+
+  async listWorkers(): Promise<WorkerRow[]> {
+    return this.database.workers.all()
+  }
+
+  /** Children of one operation, by index. */
+  #children({ runId, seq }: { runId: string; seq: number }): (RunRow & { index: number })[] {
+    return this.database.runs
+      .childrenOf(runId)
+      .flatMap((row) => (row.parent?.seq === seq ? [{ ...row, index: row.parent.index }] : []))
+      .sort((a, b) => a.index - b.index)
+  }
+}

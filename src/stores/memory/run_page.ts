@@ -1,0 +1,45 @@
+import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import type { RunRow } from '../../core/run.ts'
+import type { RunTable } from './run_table.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 1000
+
+/** One page of runs, newest first; runs of one instant by id. */
+export function runPage(runs: RunTable, query: RunQuery): RunPage {
+  const limit = Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT)
+  const after = query.after === undefined ? null : parseKey(query.after)
+  const candidates = query.parentId === undefined ? runs.rows() : runs.childrenOf(query.parentId)
+  const matching = [...candidates]
+    .filter((row) => matches(runs, row, query) && (after === null || newestFirst(after, row) < 0))
+    .sort(newestFirst)
+  const page = matching.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    runs: page.map((row) => runs.get(row.id)).filter((row) => row !== undefined),
+    next: last && matching.length > page.length ? `${last.createdAt} ${last.id}` : null,
+  }
+}
+
+type PageKey = Pick<RunRow, 'createdAt' | 'id'>
+
+function matches(runs: RunTable, row: RunRow, query: RunQuery): boolean {
+  const { status, workflow, namespace, tag } = query
+  return (
+    (status === undefined || row.status === status) &&
+    (workflow === undefined || row.workflow === workflow) &&
+    (namespace === undefined || row.namespace === namespace) &&
+    (tag === undefined || runs.tags(row.id).includes(tag))
+  )
+}
+
+function newestFirst(a: PageKey, b: PageKey): number {
+  if (a.createdAt !== b.createdAt) return b.createdAt - a.createdAt
+  if (a.id === b.id) return 0
+  return a.id < b.id ? 1 : -1
+}
+
+function parseKey(key: string): PageKey {
+  const space = key.indexOf(' ')
+  return { createdAt: Number(key.slice(0, space)), id: key.slice(space + 1) }
+}

@@ -1,0 +1,79 @@
+import type { RunInsert, RunUpdate } from '../../core/plan.ts'
+import type { RunPayloads, RunRow } from '../../core/run.ts'
+import { DueIndex } from './due_index.ts'
+
+const NOTHING: ReadonlySet<string> = new Set()
+
+/** The rows of runs, their payloads and tags, and the indexes that the queries need. */
+export class RunTable {
+  readonly due = new DueIndex()
+  #rows = new Map<string, RunRow>()
+  #payloads = new Map<string, RunPayloads>()
+  #tags = new Map<string, readonly string[]>()
+  #children = new Map<string, Set<string>>()
+  #owned = new Map<string, Set<string>>()
+
+  insert({ row, tags, input, output, error }: RunInsert) {
+    this.#payloads.set(row.id, { input, output, error })
+    this.#tags.set(row.id, [...tags])
+    if (row.parent) addTo(this.#children, row.parent.runId, row.id)
+    this.replace(row)
+  }
+
+  update({ row, output, error }: RunUpdate) {
+    const payloads = this.#payloads.get(row.id)
+    if (payloads && output !== undefined) payloads.output = output
+    if (payloads && error !== undefined) payloads.error = error
+    this.replace(row)
+  }
+
+  replace(row: RunRow) {
+    const before = this.#rows.get(row.id)
+    this.#rows.set(row.id, copyOf(row))
+    this.due.replace(before, row)
+    if (before?.owner === row.owner) return
+    if (before && before.owner !== null) this.#owned.get(before.owner)?.delete(row.id)
+    if (row.owner !== null) addTo(this.#owned, row.owner, row.id)
+  }
+
+  get(id: string): RunRow | undefined {
+    const row = this.#rows.get(id)
+    return row && copyOf(row)
+  }
+
+  payloads(id: string): RunPayloads | undefined {
+    return this.#payloads.get(id)
+  }
+
+  tags(id: string): readonly string[] {
+    return this.#tags.get(id) ?? []
+  }
+
+  /** Every row; not to be changed by the caller. */
+  rows(): Iterable<Readonly<RunRow>> {
+    return this.#rows.values()
+  }
+
+  /** Children of every operation of a run, in order of their start. */
+  childrenOf(parentId: string): RunRow[] {
+    return this.#pick(this.#children.get(parentId) ?? NOTHING)
+  }
+
+  ownedBy(instance: string): RunRow[] {
+    return this.#pick(this.#owned.get(instance) ?? NOTHING)
+  }
+
+  #pick(ids: ReadonlySet<string>): RunRow[] {
+    return [...ids].map((id) => this.get(id)).filter((row) => row !== undefined)
+  }
+}
+
+function copyOf(row: RunRow): RunRow {
+  return { ...row, parent: row.parent && { ...row.parent } }
+}
+
+function addTo(index: Map<string, Set<string>>, key: string, value: string) {
+  const values = index.get(key)
+  if (values) values.add(value)
+  else index.set(key, new Set([value]))
+}

@@ -1,0 +1,46 @@
+import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
+
+type StoredWorker = WorkerRow & { leaseMs: number }
+
+/** The leases of processes. */
+export class WorkerTable {
+  #workers = new Map<string, StoredWorker>()
+
+  register({ instance, name, leaseMs, descriptor }: NewWorker, now: number) {
+    const until = now + leaseMs
+    const worker = { instance, name, leaseMs, descriptor, until, lost: false, startedAt: now }
+    this.#workers.set(instance, worker)
+  }
+
+  /** False when the instance is unknown or marked lost. */
+  renew(instance: string, now: number): boolean {
+    const worker = this.#workers.get(instance)
+    if (!worker || worker.lost) return false
+    worker.until = now + worker.leaseMs
+    return true
+  }
+
+  remove(instance: string) {
+    this.#workers.delete(instance)
+  }
+
+  /** Marks the workers that meet the condition lost, unless they are, and gives their instances. */
+  markLost(isGone: (worker: Readonly<WorkerRow>) => boolean): string[] {
+    const gone = [...this.#workers.values()].filter((worker) => !worker.lost && isGone(worker))
+    for (const worker of gone) worker.lost = true
+    return gone.map(({ instance }) => instance)
+  }
+
+  isLost(instance: string): boolean {
+    return this.#workers.get(instance)?.lost ?? false
+  }
+
+  isKnown(instance: string): boolean {
+    return this.#workers.has(instance)
+  }
+
+  /** In order of registration. */
+  all(): WorkerRow[] {
+    return [...this.#workers.values()].map(({ leaseMs, ...worker }) => worker)
+  }
+}
