@@ -11,6 +11,7 @@ export const RECORDED_CODES = Object.freeze([
   'step_lost',
   'cancelled',
   'child_failed',
+  'run_id_taken',
   'invalid_input',
   'invalid_output',
   'schema_validation',
@@ -59,6 +60,12 @@ export const E_INVALID_NAME = createError<[kind: string, value: string, problem:
 export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
   'Invalid duration %s: %s. Use milliseconds as a number, or a text such as "30s", "5 minutes", "1h30m" or "2 days"',
   'E_INVALID_DURATION'
+)
+
+export const E_INVALID_SCHEMA = createError<[where: string]>(
+  'The %s is not a Standard Schema. Pass a Zod, Valibot or ArkType schema as it is, and of VineJS the validator that ' +
+    'vine.create() or vine.compile() returns',
+  'E_INVALID_SCHEMA'
 )
 
 /* ---------- payloads ---------- */
@@ -209,7 +216,20 @@ export const E_CIRCULAR_WORKFLOW_IMPORT = createError<[first: string, second: st
   'E_CIRCULAR_WORKFLOW_IMPORT'
 )
 
+export const E_DISCOVERY_FAILED = createError<[file: string, problem: string]>(
+  'Cannot load %s: %s. Files of workflows and steps are imported when a worker starts or a workflow is first named',
+  'E_DISCOVERY_FAILED'
+)
+
+export const E_NO_ENGINE = createError<[call: string]>(
+  '%s was called where no AdonisJS application with the durable provider has been booted. Add ' +
+    '"@adonis-agora/durable/durable_provider" to adonisrc.ts, or start the workflow by an engine of your own',
+  'E_NO_ENGINE'
+)
+
 /* ---------- steps ---------- */
+
+export const E_INVALID_STEP = createError<[step: string, problem: string]>('Invalid step "%s": %s', 'E_INVALID_STEP')
 
 export const E_NOT_A_STEP = createError<[found: string]>(
   'ctx.step() was given %s, which is not a step. Decorate the method with @Step(), make the function with ' +
@@ -258,6 +278,12 @@ export const E_START_IN_BODY = createError<[workflow: string]>(
   'A run of "%s" was started by the engine inside a workflow body, which would start it again at every replay. Use ' +
     'ctx.startChild() or ctx.child()',
   'E_START_IN_BODY'
+)
+
+export const E_START_OPTION_IN_BODY = createError<[call: string, option: string]>(
+  '%s inside a workflow body takes no other option than "runId", and was given "%s": the run becomes a child of the ' +
+    'one that starts it',
+  'E_START_OPTION_IN_BODY'
 )
 
 /* ---------- store and engine ---------- */
@@ -382,6 +408,9 @@ abstract class OperationError extends Error {
 
 /** A step has failed for good: its attempts are spent, or trying again would not help. */
 export class StepError extends OperationError {}
+
+/** No signal came in time: the wait's `timeout` has passed. Its code is `signal_timeout`. */
+export class SignalTimeoutError extends OperationError {}
 
 /** A child run has ended other than completed. `code` is the child's own, so that the parent's routes match it. */
 export class ChildError extends OperationError {

@@ -15,6 +15,8 @@ export interface WorkflowDefinition {
   input: StandardSchemaV1 | null
   /** File it was discovered in, for messages. */
   file: string | null
+  /** The class or function it was made of: the same again replaces the definition. */
+  source?: unknown
   /** Makes the body of one run held in memory; for a class, from an instance that the container makes. */
   createBody(): Promise<WorkflowBody>
 }
@@ -23,6 +25,7 @@ export interface WorkflowDefinition {
 export interface StepDefinition {
   name: string
   options: StepOptions
+  /** File that declares it, for messages; the same again replaces the definition. */
   file: string | null
   run(input: unknown, step: StepContext): unknown
 }

@@ -1,0 +1,89 @@
+import { checkName } from '../core/name.ts'
+import { E_DUPLICATE_STEP, E_WORKFLOW_ALREADY_REGISTERED } from '../errors.ts'
+import type { StepDefinition, WorkflowDefinition } from './definitions.ts'
+
+/** Whether `next` is the same definition evaluated again, as hot reload and late discovery do. */
+function isSameSource(
+  existing: { file: string | null; source?: unknown },
+  next: { file: string | null; source?: unknown }
+): boolean {
+  if (next.file !== null && existing.file === next.file) return true
+  return next.source !== undefined && existing.source === next.source
+}
+
+/** The workflows and steps that this process knows. */
+export class Registry {
+  readonly #workflows = new Map<string, Map<string, WorkflowDefinition>>()
+  readonly #steps = new Map<string, StepDefinition>()
+  readonly #listeners = new Set<() => void>()
+
+  /**
+   * Adds a workflow. The same source again replaces its definition; another one under a known name and version is
+   * refused with E_WORKFLOW_ALREADY_REGISTERED. Throws E_INVALID_NAME.
+   *
+   * @param options.replace takes the place of any other source; for reloaded classes
+   */
+  registerWorkflow(definition: WorkflowDefinition, options: { replace?: boolean } = {}): void {
+    const name = checkName('workflow name', definition.name)
+    const version = checkName('workflow version', definition.version)
+    const versions = this.#workflows.get(name) ?? new Map<string, WorkflowDefinition>()
+    const existing = versions.get(version)
+    if (existing && !options.replace && !isSameSource(existing, definition)) {
+      const shown = (file: string | null) => file ?? 'code outside the discovered files'
+      throw new E_WORKFLOW_ALREADY_REGISTERED([
+        name,
+        version,
+        `${shown(existing.file)}, and ${shown(definition.file)} registers it again`,
+      ])
+    }
+    const file = definition.file ?? existing?.file ?? null
+    versions.set(version, file === definition.file ? definition : { ...definition, file })
+    this.#workflows.set(name, versions)
+    this.#changed()
+  }
+
+  /** Without a version: the one registered last. Undefined: unknown here. */
+  workflow(name: string, version?: string): WorkflowDefinition | undefined {
+    const versions = this.#workflows.get(name)
+    return version === undefined ? [...(versions?.values() ?? [])].at(-1) : versions?.get(version)
+  }
+
+  /** Every version of every workflow, in order of registration. */
+  workflows(): WorkflowDefinition[] {
+    return [...this.#workflows.values()].flatMap((versions) => [...versions.values()])
+  }
+
+  /**
+   * Adds a step. The same file evaluated again replaces its definition; another file under a known name is refused
+   * with E_DUPLICATE_STEP. Throws E_INVALID_NAME.
+   */
+  registerStep(definition: StepDefinition): void {
+    const name = checkName('step name', definition.name)
+    const existing = this.#steps.get(name)
+    if (existing && !isSameSource(existing, definition)) {
+      const shown = (file: string | null) => file ?? 'an unknown file'
+      throw new E_DUPLICATE_STEP([name, shown(existing.file), shown(definition.file)])
+    }
+    this.#steps.set(name, definition)
+    this.#changed()
+  }
+
+  /** Undefined: unknown here. */
+  step(name: string): StepDefinition | undefined {
+    return this.#steps.get(name)
+  }
+
+  steps(): StepDefinition[] {
+    return [...this.#steps.values()]
+  }
+
+  /** Calls `listener` after each registration, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}

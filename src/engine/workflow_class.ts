@@ -1,0 +1,118 @@
+import { E_INVALID_WORKFLOW, E_UNRESOLVABLE_WORKFLOW } from '../errors.ts'
+import { nearestName } from '../nearest_name.ts'
+import type { RunLogger } from '../types/step.ts'
+import type { WorkflowClass, WorkflowOptions } from '../types/workflow.ts'
+import type { WorkflowBody, WorkflowDefinition } from './definitions.ts'
+import { reportWrites } from './instance_writes.ts'
+import type { InstanceMaker } from './step_declarations.ts'
+
+const KEYS: readonly (keyof WorkflowOptions)[] = ['name', 'version', 'tags']
+
+/** What turning classes into definitions needs of the application. */
+export interface ClassEnvironment {
+  maker: InstanceMaker
+  logger: RunLogger
+  /** The application's label, from the configuration. */
+  origin: string | null
+  /** Reports what only a developer at the keyboard should see, and follows reloaded classes. */
+  inDevelopment: boolean
+}
+
+/** Whether `value` is a class whose instances have a `run`, which is what makes it a workflow. */
+export function isWorkflowClass(value: unknown): value is WorkflowClass {
+  if (typeof value !== 'function') return false
+  const prototype: unknown = value.prototype
+  return (
+    typeof prototype === 'object' &&
+    prototype !== null &&
+    typeof Reflect.get(prototype, 'run') === 'function'
+  )
+}
+
+/**
+ * The checked `static workflow` of a class. TypeScript checks none of it where the static is not annotated, so
+ * unknown keys are refused with the nearest known one. Throws E_INVALID_WORKFLOW.
+ */
+export function workflowOptions(target: WorkflowClass): WorkflowOptions {
+  const shown = target.name || 'an anonymous class'
+  // A subclass is another workflow: what it inherits is the name of its parent.
+  const options: unknown = Object.hasOwn(target, 'workflow') ? target.workflow : undefined
+  if (typeof options !== 'object' || options === null) {
+    throw new E_INVALID_WORKFLOW([
+      shown,
+      `the class has no static "workflow" of its own. Add: static workflow = { name: '...' }`,
+    ])
+  }
+  for (const key of Object.keys(options)) {
+    if (KEYS.some((known) => known === key)) continue
+    const nearest = nearestName(key, KEYS)
+    const hint = nearest ? `Did you mean "${nearest}"?` : `Known are ${KEYS.join(', ')}`
+    throw new E_INVALID_WORKFLOW([shown, `"${key}" is no key of "static workflow". ${hint}`])
+  }
+  const { name, version, tags } = options as Partial<WorkflowOptions>
+  if (typeof name !== 'string' || name === '') {
+    throw new E_INVALID_WORKFLOW([shown, `"static workflow" has no "name"`])
+  }
+  if (version !== undefined && typeof version !== 'string') {
+    throw new E_INVALID_WORKFLOW([shown, `the version must be a string such as '1'`])
+  }
+  if (
+    tags !== undefined &&
+    !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string'))
+  ) {
+    throw new E_INVALID_WORKFLOW([shown, 'the tags must be a list of strings'])
+  }
+  return { name, version, tags }
+}
+
+async function makeInstance(target: WorkflowClass, maker: InstanceMaker): Promise<object> {
+  try {
+    return await maker.make(target)
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause)
+    throw new E_UNRESOLVABLE_WORKFLOW([target.workflow?.name ?? target.name, problem], { cause })
+  }
+}
+
+/**
+ * The definition of a workflow class. The container makes one instance for each run held in memory.
+ *
+ * @param params.latest resolves to the class as it is now, in development; default: always `target`
+ * @throws E_INVALID_WORKFLOW
+ */
+export function workflowDefinition(
+  target: WorkflowClass,
+  params: ClassEnvironment & { file?: string | null; latest?: () => Promise<WorkflowClass> }
+): WorkflowDefinition {
+  const { name, version, tags } = workflowOptions(target)
+  const { maker, logger, inDevelopment } = params
+
+  const createBody = async (): Promise<WorkflowBody> => {
+    const current = params.latest ? await params.latest() : target
+    const instance = await makeInstance(current, maker)
+    const run: unknown = Reflect.get(instance, 'run')
+    if (typeof run !== 'function') {
+      throw new E_UNRESOLVABLE_WORKFLOW([name, 'what the container made has no "run" method'])
+    }
+    if (inDevelopment) {
+      reportWrites(instance, (key) => {
+        logger.warn(
+          `Workflow "${name}" wrote to this.${key} during a run. Another process replays the body on a new instance, ` +
+            'which does not have the value: keep it in a variable of run(), or return it from a step'
+        )
+      })
+    }
+    return (ctx, input) => Reflect.apply(run, instance, [ctx, input])
+  }
+
+  return {
+    name,
+    version: version ?? '1',
+    origin: params.origin,
+    tags: tags ?? [],
+    input: null,
+    file: params.file ?? null,
+    source: target,
+    createBody,
+  }
+}

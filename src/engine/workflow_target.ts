@@ -1,0 +1,109 @@
+import { inspect } from 'node:util'
+import { E_CIRCULAR_WORKFLOW_IMPORT, E_INVALID_WORKFLOW } from '../errors.ts'
+import type { LazyWorkflowTarget, WorkflowClass, WorkflowRef } from '../types/workflow.ts'
+import { fileOfUrl } from './call_site.ts'
+import type { Registry } from './registry.ts'
+import {
+  isWorkflowClass,
+  workflowDefinition,
+  workflowOptions,
+  type ClassEnvironment,
+} from './workflow_class.ts'
+
+/** A workflow by name; without a version: the one registered last. */
+export interface NamedWorkflow {
+  name: string
+  version?: string | undefined
+}
+
+/** What resolving a target needs. */
+export interface TargetEnvironment extends ClassEnvironment {
+  registry: Registry
+}
+
+/** The files of a stack, nearest first, each once, without those of Node.js and of packages. */
+function filesOfStack(stack: string): string[] {
+  const places = stack.matchAll(/(file:\/\/[^\s)]+?|\/[^\s)]+?)(?::\d+)+/g)
+  const files = [...places].map(([, place = '']) => fileOfUrl(place))
+  return [...new Set(files)].filter(
+    (file) => file !== null && !file.includes('/node_modules/')
+  ) as string[]
+}
+
+/**
+ * Two files that import each other die with a ReferenceError at the class that is not there yet. Returns the error
+ * that says what to do about it; any other error as it is.
+ *
+ * @param file the file whose import failed, when it is known
+ */
+export function explainCircularImport(error: unknown, file?: string): unknown {
+  if (!(error instanceof ReferenceError)) return error
+  const missing = /Cannot access '(.+)' before initialization/.exec(error.message)?.[1]
+  if (missing === undefined) return error
+  const [reader = 'a workflow file', ...others] = filesOfStack(error.stack ?? '')
+  const other = others[0] ?? (file !== undefined && file !== reader ? file : undefined)
+  return new E_CIRCULAR_WORKFLOW_IMPORT([reader, other ?? `the file of "${missing}"`], {
+    cause: error,
+  })
+}
+
+function isRef(value: unknown): value is WorkflowRef {
+  return (
+    typeof value === 'object' && value !== null && typeof Reflect.get(value, 'name') === 'string'
+  )
+}
+
+function nameOfClass(target: WorkflowClass, environment: TargetEnvironment): NamedWorkflow {
+  const { name, version = '1' } = workflowOptions(target)
+  const { registry, inDevelopment } = environment
+  const known = registry.workflow(name, version)
+  if (known?.source === target) return { name, version }
+  // A reloaded class of a discovered file: the definition imports its file again by itself.
+  if (inDevelopment && known && known.file !== null) return { name, version }
+
+  const before = known?.source
+  const replace = inDevelopment && isWorkflowClass(before) && before.name === target.name
+  registry.registerWorkflow(workflowDefinition(target, environment), { replace })
+  return { name, version }
+}
+
+async function callLazily(target: () => unknown): Promise<unknown> {
+  try {
+    return await target()
+  } catch (error) {
+    throw explainCircularImport(error)
+  }
+}
+
+/**
+ * The workflow that a string, a class, a ref or a function names; a class that is not registered is registered.
+ * Functions may return any of these, or a module whose default export is a class.
+ *
+ * @throws E_INVALID_WORKFLOW, E_WORKFLOW_ALREADY_REGISTERED when the class shares its name with another one,
+ * E_CIRCULAR_WORKFLOW_IMPORT
+ */
+export async function resolveWorkflowTarget(
+  target: LazyWorkflowTarget,
+  environment: TargetEnvironment
+): Promise<NamedWorkflow> {
+  let current: unknown = target
+  // A function that returns functions would otherwise be followed for ever.
+  for (let depth = 0; depth < 3; depth++) {
+    if (typeof current === 'string') return { name: current }
+    if (isWorkflowClass(current)) return nameOfClass(current, environment)
+    if (typeof current === 'function') {
+      current = await callLazily(current as () => unknown)
+      continue
+    }
+    if (typeof current === 'object' && current !== null && 'default' in current) {
+      current = current.default
+      continue
+    }
+    if (isRef(current)) return { name: current.name, version: current.version }
+    break
+  }
+  throw new E_INVALID_WORKFLOW([
+    inspect(current, { depth: 0 }),
+    'a workflow is named by its name, its class, a workflowRef(), or a function that returns one of these',
+  ])
+}
