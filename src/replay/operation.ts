@@ -1,12 +1,17 @@
 import type { NewChild, SignalSend } from '../core/change_set.ts'
-import type { ChildEntry, ChildOutcome, NewWait, OperationIdentity, SignalEntry, Wait } from '../core/history.ts'
+import type {
+  ChildEntry,
+  ChildOutcome,
+  NewWait,
+  OperationIdentity,
+  SignalEntry,
+  Wait,
+} from '../core/history.ts'
 import type { RunStatus } from '../core/run.ts'
 import type { StepCall, StepContext } from '../types/step.ts'
 
 /** How an operation ended; payloads encoded. */
-export type Outcome =
-  | { status: 'completed'; output: string }
-  | { status: 'failed'; error: string }
+export type Outcome = { status: 'completed'; output: string } | { status: 'failed'; error: string }
 
 /** Code to run here: the attempts of one local or in-process step. */
 export interface StepTask {

@@ -1,9 +1,7 @@
 import type { HistoryRecord, OperationIdentity, Wait } from '../core/history.ts'
 
 /** What the history says of a position. */
-export type Recorded =
-  | { state: 'ended'; record: HistoryRecord }
-  | { state: 'open'; wait: Wait }
+export type Recorded = { state: 'ended'; record: HistoryRecord } | { state: 'open'; wait: Wait }
 
 /** A call that does not fit the history. */
 export interface Mismatch {

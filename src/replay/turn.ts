@@ -25,8 +25,7 @@ export type Macrotask = (open: () => void, close: () => void) => void
 
 /** Why a turn cannot go on: the history and the code do not fit, or the body awaited something foreign. */
 export type TurnFault =
-  | { code: 'non_determinism'; mismatch: Mismatch }
-  | { code: 'foreign_await'; call: string }
+  { code: 'non_determinism'; mismatch: Mismatch } | { code: 'foreign_await'; call: string }
 
 /** How a body ended. */
 export type BodyOutcome =
@@ -514,7 +513,14 @@ export class Turn {
 
   #openWait(called: Called, terms: Partial<NewWait>): void {
     const { seq, kind, name, after } = called
-    const nothing = { token: null, target: null, dueIn: null, dueAt: null, attempts: 0, error: null }
+    const nothing = {
+      token: null,
+      target: null,
+      dueIn: null,
+      dueAt: null,
+      attempts: 0,
+      error: null,
+    }
     const wait: NewWait = { ...nothing, ...terms, seq, kind, name, after }
     called.hasWait = true
     called.dueAt = wait.dueAt

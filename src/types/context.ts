@@ -65,11 +65,7 @@ export interface WorkflowCtx {
     inputs: readonly I[],
     options?: AllOptions
   ): Promise<O[]>
-  all<O = unknown>(
-    workflow: string,
-    inputs: readonly unknown[],
-    options?: AllOptions
-  ): Promise<O[]>
+  all<O = unknown>(workflow: string, inputs: readonly unknown[], options?: AllOptions): Promise<O[]>
   allSettled<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
     inputs: readonly I[],
@@ -88,4 +84,3 @@ export interface WorkflowCtx {
   /** A UUID v4 derived from run and position. */
   uuid(): string
 }
-

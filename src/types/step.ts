@@ -55,11 +55,9 @@ export type StepRef<I, O> = ((input: I, step: StepContext) => Promise<O>) & {
   readonly stepName: string
 }
 
-export type StepArgs<
-  H extends StepHandler,
-  P = Parameters<H>[0],
-  R = StepCall<StepOutput<H>>,
-> = [P] extends [void]
+export type StepArgs<H extends StepHandler, P = Parameters<H>[0], R = StepCall<StepOutput<H>>> = [
+  P,
+] extends [void]
   ? [input?: undefined, options?: R]
   : unknown extends P
     ? [input?: unknown, options?: R]

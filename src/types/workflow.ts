@@ -15,9 +15,9 @@ export interface WorkflowClass<I = any, O = any> {
 
 /** Names a workflow without importing it. */
 export interface WorkflowRef<I = any, O = any> {
-  readonly name: string
+  readonly 'name': string
   /** Default: the version registered last. */
-  readonly version?: string | undefined
+  readonly 'version'?: string | undefined
   readonly '~types'?: { input: I; output: O }
 }
 
@@ -25,8 +25,7 @@ export type WorkflowTarget<I = any, O = any> = string | WorkflowClass<I, O> | Wo
 export type WorkflowModule = { default: WorkflowClass }
 /** Also lazily, for workflow files that name each other. */
 export type LazyWorkflowTarget =
-  | WorkflowTarget
-  | (() => WorkflowTarget | Promise<WorkflowTarget | WorkflowModule>)
+  WorkflowTarget | (() => WorkflowTarget | Promise<WorkflowTarget | WorkflowModule>)
 
 export type InputOf<W> = W extends { run(ctx: any, input: infer I): any } ? I : never
 export type OutputOf<W> = W extends { run(ctx: any, input: any): infer O } ? Awaited<O> : never

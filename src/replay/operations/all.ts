@@ -2,10 +2,8 @@ import type { NewChild } from '../../core/change_set.ts'
 import type { ChildOutcome } from '../../core/history.ts'
 import { decode, encode } from '../../core/payload.ts'
 import { isTerminal } from '../../core/run.ts'
-import { decodeError } from '../../core/serialized_error.ts'
-import { ChildError } from '../../errors.ts'
 import type { Operation, Outcome } from '../operation.ts'
-import { type ChildFactory, idTaken, outcomeOfChild } from './child.ts'
+import { childError, type ChildFactory, idTaken, outcomeOfChild } from './child.ts'
 
 interface AllParams {
   workflow: string
@@ -77,13 +75,13 @@ export function allOperation(params: AllParams): Operation {
     },
     outcomeOf: (children) => combine(params, { children, refused }),
     receive(outcome) {
-      if (outcome.status === 'failed') throw new ChildError(decodeError(outcome.error))
+      if (outcome.status === 'failed') throw childError(outcome.error)
       if (mode !== 'settled') return decode(outcome.output)
       const items = decode(outcome.output) as Item[]
       return items.map((item) =>
         'value' in item
           ? { status: 'fulfilled', value: item.value }
-          : { status: 'rejected', reason: new ChildError(decodeError(item.error)) }
+          : { status: 'rejected', reason: childError(item.error) }
       )
     },
   }
@@ -115,5 +113,8 @@ function combine(
     if (mode !== 'settled') return value
     return outcome.status === 'failed' ? { error: outcome.error } : { value }
   })
-  return { status: 'completed', output: encode(items) }
+  return {
+    status: 'completed',
+    output: encode(items, { label: 'outputs of the children', maxBytes: Infinity }),
+  }
 }

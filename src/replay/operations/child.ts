@@ -1,9 +1,9 @@
 import type { NewChild } from '../../core/change_set.ts'
 import type { ChildOutcome } from '../../core/history.ts'
 import { decode, encode } from '../../core/payload.ts'
-import { decodeError, encodeError } from '../../core/serialized_error.ts'
+import { decodeError, encodeError, type SerializedError } from '../../core/serialized_error.ts'
 import { isTerminal } from '../../core/run.ts'
-import { ChildError, RunIdTakenError } from '../../errors.ts'
+import { ChildError } from '../../errors.ts'
 import { type Operation, type Outcome, WAITS_FOR_NOTHING } from '../operation.ts'
 
 /** Makes the run that an operation starts, once its position is known. */
@@ -39,7 +39,7 @@ export function childOperation(params: { workflow: string; child: ChildFactory }
     outcomeOf: ([child]) => (child ? outcomeOfChild(child, workflow) : null),
     receive(outcome) {
       if (outcome.status === 'completed') return decode(outcome.output)
-      throw new ChildError(decodeError(outcome.error))
+      throw childError(outcome.error)
     },
   }
 }
@@ -60,8 +60,7 @@ export function startChildOperation(params: {
     name: workflow,
     begin(seq) {
       const started = child({ seq, index: 0 })
-      if (hasOwnId)
-        return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
+      if (hasOwnId) return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
       return { kind: 'done', output: encode(started.run.id), children: [started], signals: [] }
     },
     resume: () => ({ kind: 'wait', wait: null, children: [] }),
@@ -73,20 +72,60 @@ export function startChildOperation(params: {
     },
     receive(outcome) {
       if (outcome.status === 'completed') return { runId: decode(outcome.output) }
-      throw new ChildError(decodeError(outcome.error))
+      throw childError(outcome.error)
     },
   }
 }
 
-/** What a parent records of an ended child. The error carries the child's own code. */
-export function outcomeOfChild(child: ChildOutcome, workflow: string): Outcome | null {
-  if (!isTerminal(child.status)) return null
-  if (child.status === 'completed') return { status: 'completed', output: child.output! }
-  const cause = child.error === null ? null : decodeError(child.error)
-  const facts = { runId: child.runId, workflow, status: child.status }
-  return { status: 'failed', error: encodeError(ChildError.of(cause, facts)) }
+/** What a body catches, made of what `outcomeOfChild` recorded. */
+export function childError(recorded: string): ChildError {
+  const failure = decodeError(recorded) as ChildFailure
+  return new ChildError(failure, { runId: failure.runId, status: failure.status, attempts: 1 })
 }
 
-export function idTaken(runId: string): Outcome {
-  return { status: 'failed', error: encodeError(new RunIdTakenError(runId)) }
+interface ChildFailure extends SerializedError {
+  runId: string
+  status: ChildError['status']
 }
+
+/** What a parent records of an ended child; null = it has not ended. A failure keeps the child's own code. */
+export function outcomeOfChild(child: ChildOutcome, workflow: string): Outcome | null {
+  const { runId, status } = child
+  switch (status) {
+    case 'pending':
+    case 'running':
+    case 'suspended':
+    case 'blocked':
+      return null
+    case 'completed':
+      return { status: 'completed', output: child.output! }
+    case 'failed':
+    case 'cancelled':
+    case 'dead': {
+      const { stack: _stack, ...own } =
+        child.error === null ? NO_ERROR(workflow, status) : decodeError(child.error)
+      return failure({ ...own, code: own.code ?? 'child_failed', runId, status })
+    }
+  }
+}
+
+/** The outcome of a child whose id another run has. */
+export function idTaken(runId: string): Outcome {
+  return failure({
+    name: 'ChildError',
+    message: `The run id "${runId}" belongs to another run. Pass another id, or none`,
+    code: 'run_id_taken',
+    retryable: false,
+    runId,
+    status: 'failed',
+  })
+}
+
+function failure(error: ChildFailure): Outcome {
+  return { status: 'failed', error: encodeError(error) }
+}
+
+const NO_ERROR = (workflow: string, status: string): SerializedError => ({
+  name: 'ChildError',
+  message: `The run of "${workflow}" is ${status}`,
+})

@@ -22,12 +22,16 @@ export function signalOperation(params: { token: string; timeoutMs: number | nul
           outcome: { status: 'completed', output: event.entry.payload },
         }
       if (event.type !== 'due') return { kind: 'ignored' }
-      const error = encodeError(new SignalTimeoutError(token))
+      const error = encodeError({
+        name: 'SignalTimeoutError',
+        message: `No signal "${token}" came within ${timeoutMs} ms`,
+        code: 'signal_timeout',
+      })
       return { kind: 'outcome', outcome: { status: 'failed', error } }
     },
     receive(outcome) {
       if (outcome.status === 'completed') return decode(outcome.output)
-      throw SignalTimeoutError.from(decodeError(outcome.error), token)
+      throw new SignalTimeoutError(decodeError(outcome.error), 1)
     },
   }
 }

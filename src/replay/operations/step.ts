@@ -37,8 +37,7 @@ export function stepOperation({ kind, name, work, call }: StepParams): Operation
       event.type === 'due' ? { kind: 'run', task: task(position) } : { kind: 'ignored' },
     receive(outcome, attempts) {
       if (outcome.status === 'completed') return decode(outcome.output)
-      throw new StepError(decodeError(outcome.error), { step: name, attempts })
+      throw new StepError(decodeError(outcome.error), attempts)
     },
   }
 }
-

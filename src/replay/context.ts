@@ -1,0 +1,259 @@
+import type { NewChild } from '../core/change_set.ts'
+import { parseDuration } from '../core/duration.ts'
+import { checkName, claimKey, deriveId } from '../core/name.ts'
+import { decode, encode } from '../core/payload.ts'
+import { seededRandom, seededUuid } from '../core/random.ts'
+import { DEFAULT_PRIORITY, type RunRow } from '../core/run.ts'
+import { E_INVALID_DURATION, E_NESTED_OPERATION } from '../errors.ts'
+import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
+import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
+import type { WorkflowTarget } from '../types/workflow.ts'
+import type { Operation } from './operation.ts'
+import { allOperation } from './operations/all.ts'
+import { type ChildFactory, childOperation, startChildOperation } from './operations/child.ts'
+import { sendSignalOperation, signalOperation } from './operations/signal.ts'
+import { sleepOperation } from './operations/sleep.ts'
+import { stepOperation } from './operations/step.ts'
+import type { Turn } from './turn.ts'
+
+/** A workflow as a run of it names it. */
+export interface NamedWorkflow {
+  name: string
+  version: string
+  origin: string | null
+  tags: readonly string[]
+}
+
+/** What a context needs to know of the process it lives in. */
+export interface ContextParams {
+  turn: Turn
+  run: Pick<RunRow, 'id' | 'workflow' | 'version' | 'namespace'>
+  maxPayloadBytes: number
+  abortSignal: AbortSignal
+  log: RunLogger
+  /** Ms UTC of the store's clock, never going back. */
+  now: () => number
+  /** Name of the step whose code is calling; null = none. */
+  callingStep: () => string | null
+  stepName: (step: unknown) => string
+  workflow: (target: WorkflowTarget) => NamedWorkflow
+}
+
+type Instant = Date | number | string | { toMillis(): number }
+
+/** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
+export class RunContext implements WorkflowCtx {
+  readonly runId: string
+  readonly workflow: string
+  readonly version: string
+  readonly namespace: string
+  readonly abortSignal: AbortSignal
+  readonly log: RunLogger
+  #params: ContextParams
+
+  constructor(params: ContextParams) {
+    this.#params = params
+    this.runId = params.run.id
+    this.workflow = params.run.workflow
+    this.version = params.run.version
+    this.namespace = params.run.namespace
+    this.abortSignal = params.abortSignal
+    this.log = silentWhile(params.log, () => params.turn.isReplaying)
+  }
+
+  step(step: unknown, input?: unknown, call: StepCall<never> = {}): Promise<any> {
+    return this.#call('step()', () => {
+      const name = this.#params.stepName(step)
+      const work = { input: this.#encode(input, `input of step ${name}`) }
+      return stepOperation({ kind: 'step', name, work, call })
+    })
+  }
+
+  localStep<T>(
+    name: string,
+    fn: (step: StepContext) => T | Promise<T>,
+    call: StepCall<T> = {}
+  ): Promise<T> {
+    return this.#call('localStep()', () =>
+      stepOperation({
+        kind: 'local_step',
+        name: checkName('step name', name),
+        work: { local: fn },
+        call,
+      })
+    )
+  }
+
+  sleep(duration: string | number): Promise<void> {
+    return this.#call('sleep()', () => sleepOperation({ dueIn: parseDuration(duration) }))
+  }
+
+  sleepUntil(instant: Instant): Promise<void> {
+    return this.#call('sleepUntil()', () => sleepOperation({ dueAt: millisOf(instant) }))
+  }
+
+  waitForSignal<T = unknown>(
+    token: string,
+    options: { timeout?: string | number | undefined } = {}
+  ): Promise<T> {
+    return this.#call('waitForSignal()', () => {
+      const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout)
+      return signalOperation({ token: checkName('signal token', token), timeoutMs })
+    })
+  }
+
+  sendSignal(token: string, payload?: unknown): Promise<void> {
+    return this.#call('sendSignal()', () =>
+      sendSignalOperation({
+        runId: this.runId,
+        token: checkName('signal token', token),
+        payload: this.#encode(payload, 'payload of the signal'),
+      })
+    )
+  }
+
+  child(target: WorkflowTarget, input?: unknown, id?: string): Promise<any> {
+    return this.#call('child()', () => {
+      const { workflow, child } = this.#children(target, [input], { id, awaited: true })
+      return childOperation({ workflow, child })
+    })
+  }
+
+  startChild(target: WorkflowTarget, input?: unknown, id?: string): Promise<ChildHandle> {
+    return this.#call('startChild()', () => {
+      const { workflow, child } = this.#children(target, [input], { id, awaited: false })
+      return startChildOperation({ workflow, child, hasOwnId: id !== undefined })
+    })
+  }
+
+  all(
+    target: WorkflowTarget,
+    inputs: readonly unknown[],
+    options: AllOptions = {}
+  ): Promise<any[]> {
+    const mode = options.mode ?? 'failFast'
+    return this.#call('all()', () => this.#all(target, inputs, { ...options, mode }))
+  }
+
+  allSettled(
+    target: WorkflowTarget,
+    inputs: readonly unknown[],
+    options: Pick<AllOptions, 'concurrency'> = {}
+  ): Promise<PromiseSettledResult<any>[]> {
+    const mode = 'settled' as const
+    return this.#call('allSettled()', () => this.#all(target, inputs, { ...options, mode }))
+  }
+
+  now(): Date {
+    this.#refuseInStep('now()')
+    const at = this.#params.turn.determine('now', () => encode(this.#params.now()))
+    return new Date(decode(at) as number)
+  }
+
+  random(): number {
+    this.#refuseInStep('random()')
+    const { seq, draw } = this.#params.turn.draw()
+    return seededRandom(this.runId, seq, draw)
+  }
+
+  uuid(): string {
+    this.#refuseInStep('uuid()')
+    const { seq, draw } = this.#params.turn.draw()
+    return seededUuid(this.runId, seq, draw)
+  }
+
+  /** Not an async function: the promise must be the operation's own, so that a forgotten await is found. */
+  #call<T>(what: string, prepare: () => Operation): Promise<T> {
+    try {
+      this.#refuseInStep(what)
+      return this.#params.turn.call(prepare()) as Promise<T>
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #refuseInStep(what: string) {
+    const step = this.#params.callingStep()
+    if (step !== null) throw new E_NESTED_OPERATION([`ctx.${what}`, step])
+  }
+
+  #all(
+    target: WorkflowTarget,
+    inputs: readonly unknown[],
+    options: { mode: 'failFast' | 'waitAll' | 'settled'; concurrency?: number | undefined }
+  ): Operation {
+    const { mode, concurrency = Infinity } = options
+    if (!(concurrency >= 1))
+      throw new RangeError(`concurrency must be at least 1, not ${concurrency}`)
+    const failFast = mode === 'failFast'
+    const { workflow, child } = this.#children(target, inputs, {
+      awaited: true,
+      failFast,
+      many: true,
+    })
+    return allOperation({ workflow, count: inputs.length, child, mode, concurrency })
+  }
+
+  #children(
+    target: WorkflowTarget,
+    inputs: readonly unknown[],
+    options: { id?: string | undefined; awaited: boolean; failFast?: boolean; many?: boolean }
+  ): { workflow: string; child: ChildFactory } {
+    const { awaited, failFast = true, many = false } = options
+    const { name, version, origin, tags } = this.#params.workflow(target)
+    const ownId = options.id === undefined ? null : checkName('run id', options.id)
+    const encoded = inputs.map((input, index) =>
+      this.#encode(input, many ? `inputs[${index}]` : 'input')
+    )
+    const { runId, namespace } = this
+    const child: ChildFactory = ({ seq, index }): NewChild => {
+      const suffix = many ? `.child.${seq}.${index}` : `.child.${seq}`
+      return {
+        acknowledge: !awaited && ownId !== null,
+        run: {
+          id: ownId ?? deriveId(runId, suffix),
+          workflow: name,
+          ...{ version, namespace, origin, tags },
+          claimKey: claimKey(namespace, name, version),
+          priority: DEFAULT_PRIORITY,
+          input: encoded[index]!,
+          parent: { runId, seq, index, awaited, failFast },
+          createdBy: `${runId}:${seq}`,
+        },
+      }
+    }
+    return { workflow: name, child }
+  }
+
+  #encode(value: unknown, label: string): string {
+    return encode(value, { label, maxBytes: this.#params.maxPayloadBytes })
+  }
+}
+
+function millisOf(instant: Instant): number {
+  const ms =
+    typeof instant === 'object' && 'toMillis' in instant
+      ? instant.toMillis()
+      : typeof instant === 'number'
+        ? instant
+        : typeof instant === 'string'
+          ? Date.parse(instant)
+          : instant.getTime()
+  if (Number.isFinite(ms)) return Math.round(ms)
+  throw new E_INVALID_DURATION([String(instant), 'it is not an instant'])
+}
+
+/** A logger that says nothing while `isSilent` holds. */
+function silentWhile(log: RunLogger, isSilent: () => boolean): RunLogger {
+  const guarded =
+    (level: keyof RunLogger) =>
+    (...args: [unknown, ...unknown[]]) => {
+      if (!isSilent()) log[level](...args)
+    }
+  return {
+    debug: guarded('debug'),
+    info: guarded('info'),
+    warn: guarded('warn'),
+    error: guarded('error'),
+  }
+}
