@@ -36,6 +36,10 @@ const layers = {
   otel: { is: 'otel\\.ts$', imports: ['facade', 'contracts', 'channels', 'errors'] },
   metrics: { is: 'metrics\\.ts$', imports: ['facade', 'contracts', 'channels', 'errors'] },
   types: { is: 'types/', imports: ['core', 'contracts', 'errors'] },
+  authoring: {
+    is: '(step|base_workflow|workflow_ref)\\.ts$',
+    imports: ['core', 'contracts', 'engine', 'errors', 'types', 'nearest_name'],
+  },
   options: {
     is: '(options|option_table)\\.ts$',
     imports: ['core', 'contracts', 'errors', 'nearest_name'],
@@ -156,6 +160,15 @@ export default {
       'The playground uses the package through its entry points.',
       { path: '^playground/' },
       { path: product }
+    ),
+    forbid(
+      'names-say-what-is-inside',
+      'A file is named after what it exports.',
+      {},
+      {
+        path: '^(?!node_modules).*(^|/)(utils?|helpers?|common)(/|\\.ts$)',
+        pathNot: 'node_modules/',
+      }
     ),
     forbid('no-cycles', 'No cycles, those of types included.', {}, { circular: true }),
     forbid('everything-resolves', 'Imports resolve.', {}, { couldNotResolve: true }),
