@@ -1,5 +1,6 @@
 import { currentEngine } from './engine/current_engine.ts'
 import { currentScope } from './engine/scope.ts'
+import { WORKFLOW } from './engine/workflow_class.ts'
 import { E_START_OPTION_IN_BODY, E_WAIT_IN_TRANSACTION } from './errors.ts'
 import type { ChildHandle, WorkflowCtx } from './types/context.ts'
 import type {
@@ -47,6 +48,9 @@ async function startAndWait(
  * container makes one instance for each run held in memory; what the constructor is given is its only state.
  */
 export abstract class BaseWorkflow {
+  /** @internal */
+  static readonly [WORKFLOW] = true
+
   /** Name and version of the workflow: each class declares its own. */
   static workflow?: WorkflowOptions
 

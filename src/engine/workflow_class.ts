@@ -18,6 +18,14 @@ export interface ClassEnvironment {
   inDevelopment: boolean
 }
 
+/** Marks BaseWorkflow, and so its subclasses. By a symbol, since the package may be loaded twice. */
+export const WORKFLOW: unique symbol = Symbol.for('@adonis-agora/durable:workflow')
+
+/** Whether `value` is a subclass of BaseWorkflow with a body; the abstract ones between them have none. */
+export function isDiscoverable(value: unknown): value is WorkflowClass {
+  return isWorkflowClass(value) && Reflect.get(value, WORKFLOW) === true
+}
+
 /** Whether `value` is a class whose instances have a `run`, which is what makes it a workflow. */
 export function isWorkflowClass(value: unknown): value is WorkflowClass {
   if (typeof value !== 'function') return false

@@ -1,0 +1,134 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { E_DISCOVERY_FAILED, E_INVALID_WORKFLOW, E_WORKFLOW_ALREADY_REGISTERED } from '../errors.ts'
+import type { WorkflowClass } from '../types/workflow.ts'
+import type { Registry } from './registry.ts'
+import {
+  isDiscoverable,
+  workflowDefinition,
+  workflowOptions,
+  type ClassEnvironment,
+} from './workflow_class.ts'
+import { explainCircularImport } from './workflow_target.ts'
+
+const SOURCE_FILE = /(?<!\.d)\.m?[jt]s$/
+
+/** Source files below `directory`, sorted; none when it does not exist. */
+async function sourceFiles(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isFile() && SOURCE_FILE.test(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** The module of a file as it is now: under hot reload, a changed file is evaluated again. */
+async function importFile(file: string): Promise<object> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (error) {
+    const explained = explainCircularImport(error, file)
+    if (explained !== error) throw explained
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new E_DISCOVERY_FAILED([file, problem], { cause: error })
+  }
+}
+
+/** The workflow classes that a module exports, each once. */
+function workflowsOf(module: object): WorkflowClass[] {
+  return [...new Set(Object.values(module).filter(isDiscoverable))]
+}
+
+function keyOf(target: WorkflowClass): string {
+  const { name, version = '1' } = workflowOptions(target)
+  return `"${name}" version "${version}"`
+}
+
+/** What discovery needs of the application. */
+export interface DiscoveryParams extends ClassEnvironment {
+  registry: Registry
+  /** Absolute. Every exported subclass of BaseWorkflow below it is registered. */
+  workflowsPath: string
+  /** Absolute. Importing its files makes the steps in them register themselves. */
+  stepsPath: string
+}
+
+/** Finds the workflows and steps of an application by importing the files of two directories. */
+export class Discovery {
+  readonly #params: DiscoveryParams
+  #found: Promise<void> | undefined
+
+  constructor(params: DiscoveryParams) {
+    this.#params = params
+  }
+
+  /**
+   * Imports and registers everything, once; in development each call looks again, since files come and change.
+   * Calls at the same time share one look. Rejects with E_DISCOVERY_FAILED, which names the file, with
+   * E_CIRCULAR_WORKFLOW_IMPORT, E_INVALID_WORKFLOW, E_WORKFLOW_ALREADY_REGISTERED or E_DUPLICATE_STEP; the next call
+   * then tries again.
+   */
+  discover(): Promise<void> {
+    this.#found ??= this.#look().then(
+      () => {
+        if (this.#params.inDevelopment) this.#found = undefined
+      },
+      (error: unknown) => {
+        this.#found = undefined
+        throw error
+      }
+    )
+    return this.#found
+  }
+
+  async #look(): Promise<void> {
+    // Steps first: a workflow that names one from another directory by its function finds it stamped either way.
+    await this.#importSteps()
+    for (const file of await sourceFiles(this.#params.workflowsPath)) {
+      this.#register(file, workflowsOf(await importFile(file)))
+    }
+  }
+
+  async #importSteps(): Promise<void> {
+    for (const file of await sourceFiles(this.#params.stepsPath)) await importFile(file)
+  }
+
+  #register(file: string, classes: WorkflowClass[]): void {
+    const { registry } = this.#params
+    const seen = new Set<string>()
+    for (const target of classes) {
+      const { name, version = '1' } = workflowOptions(target)
+      const key = keyOf(target)
+      if (seen.has(key)) {
+        throw new E_WORKFLOW_ALREADY_REGISTERED([name, version, `another class of ${file}`])
+      }
+      seen.add(key)
+      const known = registry.workflow(name, version)
+      if (known?.source === target && known.file !== null) continue
+      registry.registerWorkflow(this.#definitionOf(target, file))
+    }
+  }
+
+  #definitionOf(target: WorkflowClass, file: string) {
+    const params = { ...this.#params, file }
+    if (!this.#params.inDevelopment) return workflowDefinition(target, params)
+    return workflowDefinition(target, {
+      ...params,
+      latest: () => this.#latest(file, keyOf(target)),
+    })
+  }
+
+  /** The class under the same name and version in its file as it is now. */
+  async #latest(file: string, key: string): Promise<WorkflowClass> {
+    await this.#importSteps()
+    const found = workflowsOf(await importFile(file)).find((target) => keyOf(target) === key)
+    if (!found) throw new E_INVALID_WORKFLOW([key, `${file} does not export it any more`])
+    return found
+  }
+}
