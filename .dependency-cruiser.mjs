@@ -177,7 +177,7 @@ export default {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     doNotFollow: { path: ['(^|/)node_modules/', '^build/'] },
-    exclude: { path: ['^(playground/)?(build\\..*|coverage|tmp)/', '^playground/build/'] },
+    exclude: { path: ['^(playground/)?(coverage|tmp)/', '^playground/build/'] },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'types', 'node', 'default'],

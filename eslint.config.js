@@ -27,7 +27,7 @@ const impureGlobals = [
 }))
 
 export default configPkg(
-  { ignores: ['tmp/**', 'build.*/**', 'playground/build/**', 'playground/tmp/**'] },
+  { ignores: ['tmp/**', 'playground/build/**', 'playground/tmp/**'] },
   {
     name: 'Prettier is a check of its own',
     rules: { 'prettier/prettier': 'off' },

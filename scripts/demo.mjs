@@ -1,11 +1,16 @@
 import { join } from 'node:path'
-import { ensureBuilt } from './setup/build.mjs'
+import { buildIfStale } from './setup/build.mjs'
 import { ensureInstalled } from './setup/install.mjs'
 import { root } from './setup/paths.mjs'
 import { runNode } from './setup/process.mjs'
 
 await ensureInstalled()
-await ensureBuilt()
-process.exitCode = await runNode(['demo.mjs', ...process.argv.slice(2)], {
-  cwd: join(root, 'playground'),
-})
+const built = await buildIfStale()
+if (built.code === 0) {
+  process.exitCode = await runNode(['demo.mjs', ...process.argv.slice(2)], {
+    cwd: join(root, 'playground'),
+  })
+} else {
+  console.error(`${built.output}\nThe build failed.`)
+  process.exitCode = built.code
+}

@@ -73,8 +73,9 @@ async function compile(outDir) {
  */
 export async function build() {
   const hash = sourcesHash()
-  const next = join(root, `build.next.${process.pid}`)
-  const previous = join(root, `build.previous.${process.pid}`)
+  const next = join(cacheFolder, `build.${process.pid}`)
+  const previous = join(cacheFolder, `previous.${process.pid}`)
+  mkdirSync(cacheFolder, { recursive: true })
   try {
     const result = await compile(next)
     if (result.code !== 0) {
@@ -84,7 +85,6 @@ export async function build() {
       renameSync(buildFolder, previous)
     }
     renameSync(next, buildFolder)
-    mkdirSync(cacheFolder, { recursive: true })
     writeFileSync(stampFile, hash)
     return result
   } finally {
@@ -100,13 +100,4 @@ export async function buildIfStale() {
     existsSync(stampFile) &&
     readFileSync(stampFile, 'utf8') === sourcesHash()
   return current ? { code: 0, output: '' } : build()
-}
-
-/** The same for a command that needs the build: it says what it does, and ends the process when that fails. */
-export async function ensureBuilt() {
-  const { code, output } = await buildIfStale()
-  if (code !== 0) {
-    console.error(`${output}\nThe build failed.`)
-    process.exit(code)
-  }
 }
