@@ -1,4 +1,4 @@
-import type { Answer, FlushNews, Write } from '../core/change_set.ts'
+import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
 import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
 
@@ -23,12 +23,30 @@ export interface Store extends RunStore, LeaseStore, RunReader {
   onForeignChange(listener: () => void): () => void
 }
 
+/**
+ * A store whose runs can be stored by a transaction of the caller.
+ *
+ * @template Client what the transaction is passed as
+ */
+export interface TransactionalStore<Client> {
+  /**
+   * Stores a run as part of the caller's transaction, with the answer that `commit` gives to the same write. Nobody
+   * else sees the run before the caller commits, and it never exists if the caller rolls back. Neither is told to
+   * anyone: whoever started it wakes the workers after the commit.
+   */
+  startWith(client: Client, write: StartWrite): Promise<Started>
+}
+
+export type Started = Extract<Answer, { type: 'started' }>
+
 /** The one write path, and what a turn reads. */
 export interface RunStore {
   /**
    * Applies a batch in order, in one transaction under the locks of all rows it touches. The answers are in the
    * order of the writes. A change set whose token is stale is answered `lost` and contributes nothing; the others
-   * are not harmed by it. Callers keep one call in flight per store.
+   * are not harmed by it. Where the database refuses the rows of a run themselves (a constraint, a text too large),
+   * all writes of that run are answered `refused`, and the others are applied. Callers keep one call in flight per
+   * store.
    */
   commit(writes: readonly Write[]): Promise<Flush>
 
@@ -167,11 +185,7 @@ export interface StrandedRun {
  * `no_due_time`: pending or blocked without a due time. `missing_child`: it waits for a run that does not exist.
  */
 export type StrandedReason =
-  | 'no_wake'
-  | 'unread_inbox'
-  | 'unknown_owner'
-  | 'no_due_time'
-  | 'missing_child'
+  'no_wake' | 'unread_inbox' | 'unknown_owner' | 'no_due_time' | 'missing_child'
 
 export interface WorkerRow {
   instance: string
@@ -182,4 +196,3 @@ export interface WorkerRow {
   descriptor: string
   startedAt: number
 }
-

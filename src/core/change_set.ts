@@ -85,6 +85,8 @@ export type Answer =
   | { type: 'started'; created: boolean; run: RunRow }
   /** `delivered` is false when nobody waited: the signal is kept. */
   | { type: 'signalled'; delivered: boolean }
+  /** The database refuses the rows themselves, now and always: nothing of the write was applied. */
+  | { type: 'refused'; error: unknown }
 
 /** What a flush tells those who wait for news. */
 export interface FlushNews {

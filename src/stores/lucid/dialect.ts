@@ -1,0 +1,58 @@
+import type { Write } from '../../core/change_set.ts'
+import type { RunRow } from '../../core/run.ts'
+import type { ClaimRequest, Flush, NameLock } from '../../contracts/store.ts'
+
+/** What is bound to a `?` of a statement. */
+export type Value = string | number | null
+
+export interface Statement {
+  sql: string
+  values: readonly Value[]
+}
+
+/** Lucid's query or transaction client, as far as statements of the store are sent through it. */
+export interface Client {
+  rawQuery(sql: string, bindings: Value[]): PromiseLike<unknown>
+}
+
+/**
+ * What is different from database to database. The statements of the rest of the store are the same for all: `?`
+ * marks values, and what has no common spelling comes from `sql`.
+ */
+export interface Dialect {
+  readonly sql: Fragments
+
+  /** Opens the engine's own connections. Idempotent. Fails with E_INVALID_CONFIG where the database cannot serve. */
+  open(): Promise<void>
+  /** Closes them and stops every timer. Idempotent. */
+  close(): Promise<void>
+  /** The columns of those of the tables that exist. */
+  columns(tables: readonly string[]): Promise<{ table: string; column: string }[]>
+
+  /** Runs one statement on its own. `T` is the shape of its rows. */
+  read<T>(statement: Statement): Promise<T[]>
+  /** Runs statements in order in one transaction; resolves to the numbers of changed rows. */
+  write(statements: readonly Statement[]): Promise<number[]>
+  /** Runs one statement through a client of the caller, as part of whatever transaction it is in. */
+  through<T>(client: Client, statement: Statement): Promise<T[]>
+
+  /**
+   * Applies a batch as the contract of `RunStore.commit` says: locks what it touches, reads the state the fold asks
+   * for, folds, and writes the plan, with one reading of the clock. Data errors split the batch by run, and the
+   * offender alone is answered `refused`.
+   */
+  flush(writes: readonly Write[]): Promise<Flush>
+  /** Takes due runs as the contract of `RunStore.claim` says, writing nothing when there are none. */
+  claim(request: ClaimRequest): Promise<RunRow[]>
+
+  lockName(name: string): Promise<NameLock | null>
+  onForeignChange(listener: () => void): () => void
+}
+
+/** Pieces of SQL that are spelled differently. */
+export interface Fragments {
+  /** The clock: ms UTC of the statement's time plus the offset of tests. A scalar expression. */
+  now: string
+  /** A query of one column `value`: the texts of a JSON array that is bound to its one `?`. */
+  texts: string
+}

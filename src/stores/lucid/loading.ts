@@ -1,0 +1,76 @@
+import type { HistoryRecord, InboxEntry, Wait } from '../../core/history.ts'
+import type { LoadedRun, LoadRequest } from '../../contracts/store.ts'
+import type { Dialect } from './dialect.ts'
+import {
+  type HistoryColumns,
+  type InboxColumns,
+  toEntry,
+  toRecord,
+  toWait,
+  WAIT_COLUMNS,
+  type WaitColumns,
+} from './operation_rows.ts'
+
+/** Reads what turns need, with the same number of statements for any number of runs. */
+export async function loadRuns(
+  dialect: Dialect,
+  requests: readonly LoadRequest[]
+): Promise<LoadedRun[]> {
+  if (requests.length === 0) return []
+  const { now, texts } = dialect.sql
+  const all = JSON.stringify(requests.map(({ runId }) => runId))
+  const evicted = requests.filter(({ resident }) => !resident).map(({ runId }) => runId)
+  const fresh = JSON.stringify(evicted)
+
+  const known = await dialect.read<{ id: string; input: string | null; now: number }>({
+    sql: `select r.id, p.input, ${now} as now from durable_runs r
+      left join durable_payloads p on p.run_id = r.id and r.id in (${texts}) where r.id in (${texts})`,
+    values: [fresh, all],
+  })
+  const history =
+    evicted.length === 0
+      ? []
+      : await dialect.read<HistoryColumns>({
+          sql: `select * from durable_history where generation = 0 and run_id in (${texts}) order by run_id, seq`,
+          values: [fresh],
+        })
+  const waits = await dialect.read<WaitColumns>({
+    sql: `select ${WAIT_COLUMNS} from durable_waits where run_id in (${texts}) order by run_id, seq`,
+    values: [all],
+  })
+  const inbox = await dialect.read<InboxColumns>({
+    sql: `select * from durable_inbox where run_id in (${texts}) order by run_id, no`,
+    values: [all],
+  })
+
+  const byId = new Map(known.map((row) => [row.id, row]))
+  const historyOf = grouped<HistoryColumns, HistoryRecord>(history, toRecord)
+  const waitsOf = grouped<WaitColumns, Wait>(waits, toWait)
+  const inboxOf = grouped<InboxColumns, InboxEntry>(inbox, toEntry)
+  const clock = Math.max(...known.map((row) => row.now))
+  return requests.flatMap(({ runId, inboxAfter }) => {
+    const row = byId.get(runId)
+    if (row === undefined) return []
+    return {
+      runId,
+      input: row.input,
+      history: historyOf(runId),
+      waits: waitsOf(runId),
+      inbox: inboxOf(runId).filter((entry) => entry.no > inboxAfter),
+      now: clock,
+    }
+  })
+}
+
+function grouped<Columns extends { run_id: string }, Entry>(
+  rows: readonly Columns[],
+  convert: (row: Columns) => Entry
+): (runId: string) => Entry[] {
+  const groups = new Map<string, Entry[]>()
+  for (const row of rows) {
+    const group = groups.get(row.run_id)
+    if (group) group.push(convert(row))
+    else groups.set(row.run_id, [convert(row)])
+  }
+  return (runId) => groups.get(runId) ?? []
+}

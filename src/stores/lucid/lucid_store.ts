@@ -1,0 +1,206 @@
+import type { Database } from '@adonisjs/lucid/database'
+import type { StartWrite, Write } from '../../core/change_set.ts'
+import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
+import { PRIORITIES, RUN_FORMAT, type RunRow } from '../../core/run.ts'
+import { created } from '../../core/transition.ts'
+import { E_SCHEMA_BEHIND, E_SCHEMA_MISSING } from '../../errors.ts'
+import type {
+  ChildState,
+  ClaimRequest,
+  Flush,
+  LoadedRun,
+  LoadRequest,
+  NameLock,
+  NewWorker,
+  RunPage,
+  RunQuery,
+  Started,
+  Store,
+  StoredRun,
+  StrandedRun,
+  TransactionalStore,
+  WorkerRow,
+} from '../../contracts/store.ts'
+import { readOutcomes, readStates } from './children.ts'
+import type { Client, Dialect } from './dialect.ts'
+import { Leases } from './leases.ts'
+import { loadRuns } from './loading.ts'
+import { insertStatements } from './plan_statements.ts'
+import { readHistory, readRun } from './run_details.ts'
+import { listRuns } from './run_list.ts'
+import { type RunColumns, runColumns, toRun } from './run_rows.ts'
+import { tableNames, versionOfShape } from './schema.ts'
+import { SqliteDialect } from './sqlite/dialect.ts'
+import { findStranded } from './stranded.ts'
+import { SCHEMA_VERSION } from './tables.ts'
+
+export interface LucidStoreOptions {
+  db: Database
+  /** Lucid connection; default: the primary one. */
+  connection?: string
+  /** How long a write goes on trying while others hold the database, in ms. Default 5,000. */
+  busyLimitMs?: number
+  /** Called before each statement, with its SQL. */
+  trace?: (sql: string) => void
+}
+
+const BUSY_LIMIT_MS = 5_000
+
+/**
+ * Runs in the application's database, through connections of the engine's own: a transaction that the application
+ * holds open does not stop other runs, beyond the locks it holds. Nothing is opened before `open`.
+ *
+ * SQLite: the file is switched to write-ahead logging. While a transaction of the application writes, all writes of
+ * the store wait for it, and fail with E_STORE_BUSY after `busyLimitMs`.
+ */
+export class LucidStore implements Store, TransactionalStore<Client> {
+  #dialect: Dialect
+  #leases: Leases
+  #connection: string
+
+  constructor({ db, connection, busyLimitMs, trace }: LucidStoreOptions) {
+    this.#connection = connection ?? db.primaryConnectionName
+    this.#dialect = new SqliteDialect({
+      db,
+      connection: this.#connection,
+      busyLimitMs: busyLimitMs ?? BUSY_LIMIT_MS,
+      trace,
+    })
+    this.#leases = new Leases(this.#dialect)
+  }
+
+  async open(): Promise<void> {
+    await this.#dialect.open()
+    try {
+      await this.#checkSchema()
+    } catch (error) {
+      await this.#dialect.close()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#dialect.close()
+  }
+
+  async now(): Promise<number> {
+    const sql = `select ${this.#dialect.sql.now} as now`
+    const [row] = await this.#dialect.read<{ now: number }>({ sql, values: [] })
+    return row?.now ?? 0
+  }
+
+  async advanceClock(ms: number): Promise<void> {
+    await this.#dialect.write([
+      {
+        sql: `insert into durable_meta (name, value) values ('clock_offset', ?)
+          on conflict (name) do update set value = durable_meta.value + excluded.value`,
+        values: [ms],
+      },
+    ])
+  }
+
+  onForeignChange(listener: () => void): () => void {
+    return this.#dialect.onForeignChange(listener)
+  }
+
+  async commit(writes: readonly Write[]): Promise<Flush> {
+    return this.#dialect.flush(writes)
+  }
+
+  /** The row goes in first, so that a transaction that has only read so far does not find its snapshot too old. */
+  async startWith(client: Client, { run, leaseTo }: StartWrite): Promise<Started> {
+    const row = created(run, { leaseTo, now: await this.now() })
+    const [insertRun, ...rest] = insertStatements({ ...run, row, output: null, error: null })
+    if (insertRun) {
+      const { sql, values } = insertRun
+      const mine = { sql: `${sql} on conflict (id) do nothing returning id`, values }
+      const inserted = await this.#dialect.through(client, mine)
+      if (inserted.length > 0) {
+        for (const statement of rest) await this.#dialect.through(client, statement)
+        return { type: 'started', created: true, run: row }
+      }
+    }
+    const sql = `select ${runColumns('r')} from durable_runs r where r.id = ?`
+    const [existing] = await this.#dialect.through<RunColumns>(client, { sql, values: [run.id] })
+    return { type: 'started', created: false, run: existing ? toRun(existing) : row }
+  }
+
+  claim(request: ClaimRequest): Promise<RunRow[]> {
+    return this.#dialect.claim(request)
+  }
+
+  load(requests: readonly LoadRequest[]): Promise<LoadedRun[]> {
+    return loadRuns(this.#dialect, requests)
+  }
+
+  childOutcomes(parent: { runId: string; seq: number }): Promise<ChildOutcome[]> {
+    return readOutcomes(this.#dialect, parent)
+  }
+
+  childStates(parent: { runId: string; seq: number }): Promise<ChildState[]> {
+    return readStates(this.#dialect, parent)
+  }
+
+  async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
+    const { now, texts } = this.#dialect.sql
+    const nearest = PRIORITIES.map(
+      (priority) => `(select r.due_at from durable_runs r
+        where r.claim_key = k.value and r.priority = ${priority} and r.due_at is not null
+          and r.format <= ${RUN_FORMAT} order by r.due_at limit 1)`
+    )
+    const each = nearest.map((due) => `select ${due} as due_at from keys k`).join(' union all ')
+    const [row] = await this.#dialect.read<{ due_in: number | null }>({
+      sql: `with keys as (${texts}) select min(due_at) - ${now} as due_in from (${each}) nearest`,
+      values: [JSON.stringify(claimKeys)],
+    })
+    return row === undefined || row.due_in === null ? null : Math.max(0, row.due_in)
+  }
+
+  registerWorker(worker: NewWorker): Promise<{ takenOver: number }> {
+    return this.#leases.register(worker)
+  }
+
+  renewWorker(instance: string): Promise<boolean> {
+    return this.#leases.renew(instance)
+  }
+
+  removeWorker(instance: string): Promise<void> {
+    return this.#leases.remove(instance)
+  }
+
+  recoverExpired(): Promise<{ workers: number; runs: number }> {
+    return this.#leases.recoverExpired()
+  }
+
+  lockName(name: string): Promise<NameLock | null> {
+    return this.#dialect.lockName(name)
+  }
+
+  getRun(runId: string): Promise<StoredRun | null> {
+    return readRun(this.#dialect, runId)
+  }
+
+  listRuns(query: RunQuery): Promise<RunPage> {
+    return listRuns(this.#dialect, query)
+  }
+
+  getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
+    return readHistory(this.#dialect, runId)
+  }
+
+  findStranded(): Promise<StrandedRun[]> {
+    return findStranded(this.#dialect)
+  }
+
+  listWorkers(): Promise<WorkerRow[]> {
+    return this.#leases.list()
+  }
+
+  async #checkSchema() {
+    const found = await this.#dialect.columns(tableNames())
+    if (found.length === 0) throw new E_SCHEMA_MISSING([this.#connection])
+    const version = versionOfShape(found)
+    if (version < SCHEMA_VERSION)
+      throw new E_SCHEMA_BEHIND([this.#connection, version, SCHEMA_VERSION])
+  }
+}

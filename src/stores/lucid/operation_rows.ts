@@ -1,0 +1,170 @@
+import type {
+  ChildEntry,
+  HistoryRecord,
+  InboxEntry,
+  OperationKind,
+  RecordStatus,
+  SignalEntry,
+  Wait,
+} from '../../core/history.ts'
+import type { OfRun } from '../../core/fold.ts'
+import type { Value } from './dialect.ts'
+
+/** Rows of `durable_history`, `durable_waits` and `durable_inbox`. */
+
+export interface HistoryColumns {
+  run_id: string
+  generation: number
+  seq: number
+  kind: OperationKind
+  name: string
+  called_after: number
+  ordinal: number | null
+  status: RecordStatus
+  attempts: number
+  output: string | null
+  error: string | null
+  token: number
+  duration_ms: number
+  started_at: number
+  ended_at: number
+}
+
+export const INSERT_RECORD = `insert into durable_history (run_id, generation, seq, kind, name, called_after, ordinal,
+  status, attempts, output, error, token, duration_ms, started_at, ended_at)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+export function recordValues(record: OfRun<HistoryRecord>): Value[] {
+  return [
+    record.runId,
+    record.generation,
+    record.seq,
+    record.kind,
+    record.name,
+    record.after,
+    record.ordinal,
+    record.status,
+    record.attempts,
+    record.output,
+    record.error,
+    record.token,
+    record.durationMs,
+    record.startedAt,
+    record.endedAt,
+  ]
+}
+
+export function toRecord(columns: HistoryColumns): HistoryRecord {
+  return {
+    generation: columns.generation,
+    seq: columns.seq,
+    kind: columns.kind,
+    name: columns.name,
+    after: columns.called_after,
+    ordinal: columns.ordinal,
+    status: columns.status,
+    attempts: columns.attempts,
+    output: columns.output,
+    error: columns.error,
+    token: columns.token,
+    durationMs: columns.duration_ms,
+    startedAt: columns.started_at,
+    endedAt: columns.ended_at,
+  }
+}
+
+export interface WaitColumns {
+  run_id: string
+  seq: number
+  kind: OperationKind
+  name: string
+  called_after: number
+  token: string | null
+  target: string | null
+  due_at: number | null
+  attempts: number
+  error: string | null
+  opened_at: number
+}
+
+export const WAIT_COLUMNS =
+  'run_id, seq, kind, name, called_after, token, target, due_at, attempts, error, opened_at'
+
+export function waitValues(wait: OfRun<Wait>): Value[] {
+  return [
+    wait.runId,
+    wait.seq,
+    wait.kind,
+    wait.name,
+    wait.after,
+    wait.token,
+    wait.target,
+    wait.dueAt,
+    wait.attempts,
+    wait.error,
+    wait.openedAt,
+  ]
+}
+
+export function toWait(columns: WaitColumns): Wait {
+  return {
+    seq: columns.seq,
+    kind: columns.kind,
+    name: columns.name,
+    after: columns.called_after,
+    token: columns.token,
+    target: columns.target,
+    dueAt: columns.due_at,
+    attempts: columns.attempts,
+    error: columns.error,
+    openedAt: columns.opened_at,
+  }
+}
+
+/** The columns of the other kind of entry are null. */
+export type InboxColumns = { run_id: string; no: number; seq: number; received_at: number } & (
+  | { kind: 'signal'; signal_id: string; token: string; payload: string }
+  | { kind: 'child'; child_id: string; child_index: number; child_event: ChildEntry['event'] }
+)
+
+export const INSERT_ENTRY = `insert into durable_inbox (run_id, no, kind, seq, received_at, signal_id, token, payload,
+  child_id, child_index, child_event) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+export function entryValues(entry: OfRun<InboxEntry>): Value[] {
+  const common = [entry.runId, entry.no, entry.kind, entry.seq, entry.receivedAt]
+  switch (entry.kind) {
+    case 'signal':
+      return [...common, entry.signalId, entry.token, entry.payload, null, null, null]
+    case 'child':
+      return [...common, null, null, null, entry.childId, entry.index, entry.event]
+  }
+}
+
+export function toEntry(columns: InboxColumns): InboxEntry {
+  switch (columns.kind) {
+    case 'signal':
+      return toSignal(columns)
+    case 'child':
+      return {
+        kind: 'child',
+        no: columns.no,
+        receivedAt: columns.received_at,
+        seq: columns.seq,
+        index: columns.child_index,
+        childId: columns.child_id,
+        event: columns.child_event,
+      }
+  }
+}
+
+export function toSignal(columns: InboxColumns & { kind: 'signal' }): SignalEntry {
+  return {
+    kind: 'signal',
+    no: columns.no,
+    receivedAt: columns.received_at,
+    seq: columns.seq,
+    signalId: columns.signal_id,
+    token: columns.token,
+    payload: columns.payload,
+  }
+}

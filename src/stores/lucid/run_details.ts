@@ -1,0 +1,41 @@
+import type { HistoryRecord, Wait } from '../../core/history.ts'
+import type { RunPayloads } from '../../core/run.ts'
+import type { StoredRun } from '../../contracts/store.ts'
+import type { Dialect } from './dialect.ts'
+import {
+  type HistoryColumns,
+  toRecord,
+  toWait,
+  WAIT_COLUMNS,
+  type WaitColumns,
+} from './operation_rows.ts'
+import { type RunColumns, runColumns, toRun } from './run_rows.ts'
+
+const RUN = `select ${runColumns('r')}, p.input, p.output, p.error from durable_runs r
+  join durable_payloads p on p.run_id = r.id where r.id = ?`
+const TAGS = 'select tag from durable_tags where run_id = ? order by tag'
+const RECORDS = 'select * from durable_history where run_id = ? order by generation, seq'
+const WAITS = `select ${WAIT_COLUMNS} from durable_waits where run_id = ? order by seq`
+
+/** A run with its payloads and tags. */
+export async function readRun(dialect: Dialect, runId: string): Promise<StoredRun | null> {
+  const values = [runId]
+  const [row] = await dialect.read<RunColumns & RunPayloads>({ sql: RUN, values })
+  if (row === undefined) return null
+  const tags = await dialect.read<{ tag: string }>({ sql: TAGS, values })
+  const { input, output, error } = row
+  return { ...toRun(row), input, output, error, tags: tags.map(({ tag }) => tag) }
+}
+
+/** The operations of a run, recorded and open. */
+export async function readHistory(
+  dialect: Dialect,
+  runId: string
+): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
+  const values = [runId]
+  const run = await dialect.read({ sql: 'select 1 from durable_runs where id = ?', values })
+  if (run.length === 0) return null
+  const records = await dialect.read<HistoryColumns>({ sql: RECORDS, values })
+  const waits = await dialect.read<WaitColumns>({ sql: WAITS, values })
+  return { records: records.map(toRecord), waits: waits.map(toWait) }
+}

@@ -1,0 +1,46 @@
+import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
+import { type RunColumns, runColumns, toRun } from './run_rows.ts'
+
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 1000
+
+/** One page, newest first, found by the key of the last run of the page before. */
+export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPage> {
+  const limit = Math.max(1, Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT))
+  const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1))
+  const runs = rows.slice(0, limit).map(toRun)
+  const last = runs.at(-1)
+  const next = rows.length > limit && last ? `${last.createdAt}:${last.id}` : null
+  return { runs, next }
+}
+
+function pageStatement(query: RunQuery, limit: number): Statement {
+  const values: Value[] = []
+  const conditions: string[] = []
+  const where = (condition: string, ...bound: Value[]) => {
+    conditions.push(condition)
+    values.push(...bound)
+  }
+  const { status, workflow, namespace, parentId, tag, after } = query
+  const key = tag === undefined ? 'r.created_at, r.id' : 't.created_at, t.run_id'
+  if (tag !== undefined) where('t.tag = ?', tag)
+  if (status !== undefined) where('r.status = ?', status)
+  if (workflow !== undefined) where('r.workflow = ?', workflow)
+  if (namespace !== undefined) where('r.namespace = ?', namespace)
+  if (parentId !== undefined) where('r.parent_id = ?', parentId)
+  if (after !== undefined) where(`(${key}) < (?, ?)`, ...parseCursor(after))
+  const from =
+    tag === undefined ? 'durable_runs r' : 'durable_tags t join durable_runs r on r.id = t.run_id'
+  const filter = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
+  const order = key.replaceAll(/(\w+\.\w+)/g, '$1 desc')
+  return {
+    sql: `select ${runColumns('r')} from ${from} ${filter} order by ${order} limit ?`,
+    values: [...values, limit],
+  }
+}
+
+function parseCursor(after: string): [createdAt: number, id: string] {
+  const colon = after.indexOf(':')
+  return [Number(after.slice(0, colon)), after.slice(colon + 1)]
+}

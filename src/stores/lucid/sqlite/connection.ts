@@ -1,0 +1,184 @@
+import type { Database } from '@adonisjs/lucid/database'
+import { setTimeout as delay } from 'node:timers/promises'
+import { E_ENGINE_STOPPED, E_INVALID_CONFIG, E_STORE_BUSY } from '../../../errors.ts'
+import type { Statement } from '../dialect.ts'
+import { isBusy, type SqliteHandle, type SqliteStatement } from './handle.ts'
+
+export interface SqliteConnectionOptions {
+  db: Database
+  /** Lucid connection whose configuration is used. */
+  connection: string
+  /** How long an operation goes on trying while others hold the database, in ms. */
+  busyLimitMs: number
+  /** Called before each statement, with its SQL. */
+  trace: ((sql: string) => void) | undefined
+}
+
+/** A fixed pause: the next try comes when it is of use, and random ones would make the slowest much slower. */
+const RETRY_MS = 1
+
+/**
+ * The engine's own connection to a SQLite database: a Lucid connection made of the application's configuration,
+ * whose driver handle is acquired once. Statements are prepared once and run synchronously; no transaction spans an
+ * `await`, so that whatever runs on this connection sees committed rows only.
+ */
+export class SqliteConnection {
+  #options: SqliteConnectionOptions
+  #opened: Promise<void> | undefined
+  #handle: SqliteHandle | undefined
+  #release: (() => Promise<void>) | undefined
+  #prepared = new Map<string, SqliteStatement>()
+  #file = ''
+
+  constructor(options: SqliteConnectionOptions) {
+    this.#options = options
+  }
+
+  /** The driver's connection. */
+  get handle(): SqliteHandle {
+    if (this.#handle === undefined) throw new E_ENGINE_STOPPED()
+    return this.#handle
+  }
+
+  /** Absolute path of the database. */
+  get file(): string {
+    return this.#file
+  }
+
+  async open(): Promise<void> {
+    this.#opened ??= this.#open()
+    try {
+      await this.#opened
+    } catch (error) {
+      this.#opened = undefined
+      await this.#leave()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => undefined)
+    this.#opened = undefined
+    await this.#leave()
+  }
+
+  async #leave() {
+    const release = this.#release
+    this.#handle = undefined
+    this.#release = undefined
+    this.#prepared.clear()
+    await release?.()
+  }
+
+  /** Rows of one statement. `T` is their shape. */
+  all<T>({ sql, values }: Statement): T[] {
+    return this.#statement(sql).all(values) as T[]
+  }
+
+  /** Number of rows that one statement changed. */
+  run({ sql, values }: Statement): number {
+    return this.#statement(sql).run(values).changes
+  }
+
+  /** Runs `work`, again and again while others hold the database. Fails with E_STORE_BUSY after the limit. */
+  async attempt<T>(work: () => T): Promise<T> {
+    const begin = performance.now()
+    for (;;) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        const waited = Math.round(performance.now() - begin)
+        if (waited >= this.#options.busyLimitMs) throw new E_STORE_BUSY([waited], { cause: error })
+      }
+      await delay(RETRY_MS)
+    }
+  }
+
+  /** Runs `work`, which writes, in one transaction that holds the write lock from its start. */
+  transaction<T>(work: () => T): Promise<T> {
+    return this.attempt(() => {
+      this.run({ sql: 'begin immediate', values: [] })
+      try {
+        const result = work()
+        this.run({ sql: 'commit', values: [] })
+        return result
+      } catch (error) {
+        if (this.handle.inTransaction) this.run({ sql: 'rollback', values: [] })
+        throw error
+      }
+    })
+  }
+
+  /** Runs `work` so that nothing of it remains if it throws; only inside a transaction. */
+  savepoint<T>(work: () => T): T {
+    this.run({ sql: 'savepoint part', values: [] })
+    try {
+      const result = work()
+      this.run({ sql: 'release part', values: [] })
+      return result
+    } catch (error) {
+      if (this.handle.inTransaction) {
+        this.run({ sql: 'rollback to part', values: [] })
+        this.run({ sql: 'release part', values: [] })
+      }
+      throw error
+    }
+  }
+
+  #statement(sql: string): SqliteStatement {
+    this.#options.trace?.(sql)
+    const known = this.#prepared.get(sql)
+    if (known) return known
+    const statement = this.handle.prepare(sql)
+    if (statement.reader) statement.safeIntegers(false)
+    this.#prepared.set(sql, statement)
+    return statement
+  }
+
+  async #open() {
+    const { db, connection } = this.#options
+    const config = db.manager.get(connection)?.config
+    if (config === undefined) throw refusal(connection, 'is not in config/database.ts')
+    if (config.client !== 'better-sqlite3')
+      throw refusal(connection, `uses "${config.client}", and durable needs "better-sqlite3"`)
+    const name = freeName(db, connection)
+    db.manager.add(name, { ...config, debug: false, pool: { min: 0, max: 1 } })
+    const { client } = db.connection(name).getWriteClient()
+    const handle: SqliteHandle = await client.acquireConnection()
+    this.#release = async () => {
+      await client.releaseConnection(handle)
+      await db.manager.close(name, true)
+    }
+    await this.#prepare(handle)
+  }
+
+  async #prepare(handle: SqliteHandle) {
+    const { connection } = this.#options
+    handle.exec('pragma busy_timeout = 0')
+    this.#handle = handle
+    const [main] = this.all<{ file: string }>({
+      sql: `select file from pragma_database_list where name = 'main'`,
+      values: [],
+    })
+    if (!main?.file)
+      throw refusal(
+        connection,
+        'is an in-memory database, which every connection has for itself: use a file'
+      )
+    this.#file = main.file
+    await this.attempt(() => handle.exec('pragma journal_mode = wal'))
+    handle.exec('pragma synchronous = full')
+  }
+}
+
+function refusal(connection: string, problem: string) {
+  return new E_INVALID_CONFIG(['stores', `the database connection "${connection}" ${problem}`])
+}
+
+/** Several stores of one process, as in tests, have a connection each. */
+function freeName(db: Database, connection: string): string {
+  let name = `durable:${connection}`
+  for (let count = 2; db.manager.has(name); count++) name = `durable:${connection}:${count}`
+  return name
+}

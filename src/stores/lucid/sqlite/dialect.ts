@@ -1,0 +1,96 @@
+import type { Write } from '../../../core/change_set.ts'
+import { foldBatch } from '../../../core/fold.ts'
+import type { RunRow } from '../../../core/run.ts'
+import type { ClaimRequest, Flush, NameLock } from '../../../contracts/store.ts'
+import type { Client, Dialect, Statement } from '../dialect.ts'
+import { planStatements } from '../plan_statements.ts'
+import { applySplit } from '../split.ts'
+import { ChangeWatch } from './change_watch.ts'
+import { claimDue } from './claim.ts'
+import { SqliteConnection, type SqliteConnectionOptions } from './connection.ts'
+import { FRAGMENTS } from './fragments.ts'
+import { isDataError } from './handle.ts'
+import { LockedRows } from './locked_rows.ts'
+import { takeNameLock } from './name_lock.ts'
+
+const COLUMNS = `select t.name as "table", c.name as "column" from sqlite_schema t join pragma_table_info(t.name) c
+  where t.type = 'table' and t.name in (${FRAGMENTS.texts})`
+
+/** SQLite through better-sqlite3: one writer at a time, write-ahead log, every commit synced to the disk. */
+export class SqliteDialect implements Dialect {
+  readonly sql = FRAGMENTS
+  #connection: SqliteConnection
+  #watch: ChangeWatch
+  #names = new Set<NameLock>()
+
+  constructor(options: SqliteConnectionOptions) {
+    this.#connection = new SqliteConnection(options)
+    this.#watch = new ChangeWatch(() => this.#version())
+  }
+
+  open(): Promise<void> {
+    return this.#connection.open()
+  }
+
+  async close(): Promise<void> {
+    this.#watch.stop()
+    for (const lock of this.#names) await lock.release()
+    this.#names.clear()
+    await this.#connection.close()
+  }
+
+  columns(tables: readonly string[]): Promise<{ table: string; column: string }[]> {
+    return this.read({ sql: COLUMNS, values: [JSON.stringify(tables)] })
+  }
+
+  read<T>(statement: Statement): Promise<T[]> {
+    return this.#connection.attempt(() => this.#connection.all<T>(statement))
+  }
+
+  write(statements: readonly Statement[]): Promise<number[]> {
+    return this.#connection.transaction(() =>
+      statements.map((statement) => this.#connection.run(statement))
+    )
+  }
+
+  async through<T>(client: Client, { sql, values }: Statement): Promise<T[]> {
+    const rows = await client.rawQuery(sql, [...values])
+    return Array.isArray(rows) ? rows : []
+  }
+
+  async flush(writes: readonly Write[]): Promise<Flush> {
+    try {
+      return await this.#connection.transaction(() => this.#apply(writes))
+    } catch (error) {
+      if (!isDataError(error)) throw error
+    }
+    const attempt = (some: readonly Write[]) => this.#connection.savepoint(() => this.#apply(some))
+    return this.#connection.transaction(() => applySplit({ writes, attempt, isDataError }))
+  }
+
+  claim(request: ClaimRequest): Promise<RunRow[]> {
+    return claimDue(this.#connection, request)
+  }
+
+  async lockName(name: string): Promise<NameLock | null> {
+    const { handle, file: databaseFile } = this.#connection
+    const lock = takeNameLock(handle, { databaseFile, name })
+    if (lock) this.#names.add(lock)
+    return lock
+  }
+
+  onForeignChange(listener: () => void): () => void {
+    return this.#watch.add(listener)
+  }
+
+  #apply(writes: readonly Write[]): Flush {
+    const plan = foldBatch(writes, new LockedRows(this.#connection, writes))
+    for (const statement of planStatements(plan)) this.#connection.run(statement)
+    return { answers: plan.answers, news: plan.news }
+  }
+
+  #version(): number {
+    const sql = 'pragma data_version'
+    return this.#connection.all<{ data_version: number }>({ sql, values: [] })[0]?.data_version ?? 0
+  }
+}

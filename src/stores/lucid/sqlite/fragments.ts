@@ -1,0 +1,7 @@
+import type { Fragments } from '../dialect.ts'
+
+export const FRAGMENTS: Fragments = {
+  now: `(cast(round(unixepoch('subsec') * 1000) as integer)
+    + coalesce((select value from durable_meta where name = 'clock_offset'), 0))`,
+  texts: 'select value from json_each(?)',
+}
