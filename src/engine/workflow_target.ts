@@ -21,13 +21,10 @@ export interface TargetEnvironment extends ClassEnvironment {
   registry: Registry
 }
 
-/** The files of a stack, nearest first, each once, without those of Node.js and of packages. */
-function filesOfStack(stack: string): string[] {
-  const places = stack.matchAll(/(file:\/\/[^\s)]+?|\/[^\s)]+?)(?::\d+)+/g)
-  const files = [...places].map(([, place = '']) => fileOfUrl(place))
-  return [...new Set(files)].filter(
-    (file) => file !== null && !file.includes('/node_modules/')
-  ) as string[]
+/** The file in which an error was thrown; undefined when that was no module. */
+function throwingFile(error: Error): string | undefined {
+  const place = /(file:\/\/[^\s)]+?|\/[^\s)]+?)(?::\d+)+/.exec(error.stack ?? '')?.[1]
+  return place === undefined ? undefined : (fileOfUrl(place) ?? undefined)
 }
 
 /**
@@ -40,11 +37,9 @@ export function explainCircularImport(error: unknown, file?: string): unknown {
   if (!(error instanceof ReferenceError)) return error
   const missing = /Cannot access '(.+)' before initialization/.exec(error.message)?.[1]
   if (missing === undefined) return error
-  const [reader = 'a workflow file', ...others] = filesOfStack(error.stack ?? '')
-  const other = others[0] ?? (file !== undefined && file !== reader ? file : undefined)
-  return new E_CIRCULAR_WORKFLOW_IMPORT([reader, other ?? `the file of "${missing}"`], {
-    cause: error,
-  })
+  const reader = throwingFile(error)
+  const other = file === undefined || file === reader ? `the file of "${missing}"` : file
+  return new E_CIRCULAR_WORKFLOW_IMPORT([reader ?? 'a workflow file', other], { cause: error })
 }
 
 function isRef(value: unknown): value is WorkflowRef {

@@ -1,0 +1,231 @@
+import type { FileSystem } from '@japa/file-system'
+import { test } from '@japa/runner'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Discovery } from '../../src/engine/discovery.ts'
+import { adoptDeclaredSteps } from '../../src/engine/step_declarations.ts'
+import { plainMaker, targetEnvironment } from './definition_factory.ts'
+
+const baseWorkflow = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
+const step = JSON.stringify(new URL('../../src/step.ts', import.meta.url).href)
+
+function workflowSource(name: string, options: { version?: string; head?: string } = {}): string {
+  return `
+    import { BaseWorkflow } from ${baseWorkflow}
+    ${options.head ?? 'export default'} class extends BaseWorkflow {
+      static workflow = { name: '${name}', version: '${options.version ?? '1'}' }
+      async run() { return '${name}' }
+    }
+  `
+}
+
+let projects = 0
+/** A directory of its own for each test: modules are cached by their path. */
+function projectIn(fs: FileSystem): Pick<FileSystem, 'create' | 'basePath'> {
+  const directory = `project_${projects++}`
+  return {
+    basePath: join(fs.basePath, directory),
+    create: (path, contents) => fs.create(join(directory, path), contents),
+  }
+}
+
+function discoveryIn(fs: Pick<FileSystem, 'basePath'>, params: { inDevelopment?: boolean } = {}) {
+  const environment = targetEnvironment(params)
+  const discovery = new Discovery({
+    ...environment,
+    workflowsPath: join(fs.basePath, 'app/workflows'),
+    stepsPath: join(fs.basePath, 'app/steps'),
+  })
+  return { discovery, registry: environment.registry }
+}
+
+test.group('Discovery', () => {
+  test('registers every exported workflow class below the directory, default or named', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/one.ts', workflowSource('one'))
+    await fs.create(
+      'app/workflows/deep/er/two.ts',
+      `${workflowSource('two', { head: 'export const Two =' })}
+       export const Three = class extends Two { static workflow = { name: 'three' } }
+       export class Abstract extends BaseWorkflow {}
+       export const limit = 4`
+    )
+    await fs.create('app/workflows/four.js', workflowSource('four'))
+    await fs.create('app/workflows/ambient.d.ts', 'throw new Error("a declaration was imported")')
+    await fs.create('app/workflows/notes.md', 'not a module')
+
+    const { discovery, registry } = discoveryIn(fs)
+    assert.isEmpty(registry.workflows())
+    await discovery.discover()
+
+    const found = registry.workflows().map(({ name, version, file }) => [name, version, file])
+    assert.sameDeepMembers(found, [
+      ['one', '1', join(fs.basePath, 'app/workflows/one.ts')],
+      ['two', '1', join(fs.basePath, 'app/workflows/deep/er/two.ts')],
+      ['three', '1', join(fs.basePath, 'app/workflows/deep/er/two.ts')],
+      ['four', '1', join(fs.basePath, 'app/workflows/four.js')],
+    ])
+  })
+
+  test('imports step files, whose steps register themselves', async ({
+    assert,
+    fs: files,
+    cleanup,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create(
+      'app/steps/mail.ts',
+      `import { defineStep } from ${step}
+       export const mail = defineStep('discovery.mail', () => 'sent')`
+    )
+    const { discovery, registry } = discoveryIn(fs)
+    cleanup(adoptDeclaredSteps(registry, plainMaker))
+    await discovery.discover()
+    assert.equal(registry.step('discovery.mail')?.file, join(fs.basePath, 'app/steps/mail.ts'))
+  })
+
+  test('one step name in two files stops with both paths', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    const source = `import { defineStep } from ${step}
+      export const mail = defineStep('discovery.twice', () => 'sent')`
+    await fs.create('app/steps/a.ts', source)
+    await fs.create('app/steps/b.ts', source)
+    await assert.rejects(
+      () => discoveryIn(fs).discovery.discover(),
+      /"discovery\.twice" is defined twice: in .*\/app\/steps\/a\.ts and in .*\/app\/steps\/b\.ts/
+    )
+  })
+
+  test('an application without the directories has nothing to discover', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    const { discovery, registry } = discoveryIn(fs)
+    await discovery.discover()
+    assert.isEmpty(registry.workflows())
+  })
+
+  test('a file that throws stops with its name, and is tried again by the next call', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/broken.ts', 'throw new Error("no such tariff")')
+    const { discovery } = discoveryIn(fs)
+    const failure = /app\/workflows\/broken\.ts: no such tariff/
+    await assert.rejects(() => discovery.discover(), failure)
+    await assert.rejects(() => discovery.discover(), failure)
+  })
+
+  test('one workflow name in two files stops with both paths', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/a.ts', workflowSource('same'))
+    await fs.create('app/workflows/b.ts', workflowSource('same'))
+    await assert.rejects(
+      () => discoveryIn(fs).discovery.discover(),
+      /"same" version "1".*workflows\/a\.ts.*workflows\/b\.ts/
+    )
+  })
+
+  test('one workflow name twice in a file stops with its path', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    await fs.create(
+      'app/workflows/a.ts',
+      `${workflowSource('same')}
+       export class Second extends BaseWorkflow {
+         static workflow = { name: 'same' }
+         async run() {}
+       }`
+    )
+    await assert.rejects(
+      () => discoveryIn(fs).discovery.discover(),
+      /"same" version "1".*another class of .*workflows\/a\.ts/
+    )
+  })
+
+  test('files that import each other stop with both paths and the lazy form', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    const source = (other: string) => `
+      import { BaseWorkflow } from ${baseWorkflow}
+      import { Workflow as Other } from './${other}.ts'
+      export class Workflow extends BaseWorkflow {
+        static next = Other
+        async run() {}
+      }`
+    await fs.create('app/workflows/a.ts', source('b'))
+    await fs.create('app/workflows/b.ts', source('a'))
+    await assert.rejects(
+      () => discoveryIn(fs).discovery.discover(),
+      /workflows\/b\.ts and .*workflows\/a\.ts import each other.*\(\) => import\(\.\.\.\)/
+    )
+  })
+
+  test('looks once, also for calls at the same time', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/one.ts', workflowSource('one'))
+    const { discovery, registry } = discoveryIn(fs)
+    let registrations = 0
+    registry.onChange(() => registrations++)
+    await Promise.all([discovery.discover(), discovery.discover()])
+    await fs.create('app/workflows/two.ts', workflowSource('two'))
+    await discovery.discover()
+    assert.equal(registrations, 1)
+    assert.isUndefined(registry.workflow('two'))
+  })
+})
+
+test.group('Discovery | development', () => {
+  test('looks again at each call, and registers nothing twice', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/one.ts', workflowSource('one'))
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    let registrations = 0
+    registry.onChange(() => registrations++)
+    await fs.create('app/workflows/two.ts', workflowSource('two'))
+    await discovery.discover()
+    assert.equal(registrations, 1)
+    assert.equal(registry.workflow('two')?.name, 'two')
+  })
+
+  test('each body is made of the class that its file exports at that time', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    // Stands for what hot reload does: the file hands out another class after a change.
+    await fs.create(
+      'app/workflows/changing.ts',
+      `import { BaseWorkflow } from ${baseWorkflow}
+       const classes = {}
+       export function change(answer) {
+         current = class Changing extends BaseWorkflow {
+           static workflow = { name: 'changing' }
+           async run() { return answer }
+         }
+       }
+       let current
+       change('first')
+       export { current }`
+    )
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    const definition = registry.workflow('changing')
+    const run = async () => {
+      const body = await definition?.createBody()
+      return body?.({} as never, undefined)
+    }
+    assert.equal(await run(), 'first')
+    const file = pathToFileURL(join(fs.basePath, 'app/workflows/changing.ts')).href
+    const { change } = await import(file)
+    change('second')
+    assert.equal(await run(), 'second')
+  })
+})
