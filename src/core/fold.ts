@@ -135,7 +135,7 @@ class Fold {
     this.#settle(before, changes)
     for (const seq of changes.closed) this.#signals.close({ runId, seq })
     this.#giveBack(before, changes)
-    for (const signal of changes.returned) this.#signals.route(signal)
+    for (const signal of changes.returned) this.#signals.giveBack(signal)
     this.#startChildren(runId, changes)
     for (const wait of changes.opened) this.#open(runId, wait)
     for (const signal of changes.signals) this.#signals.send(signal)
@@ -176,7 +176,7 @@ class Fold {
     for (const { no } of unread) if (numbers.has(no)) removed.add(no)
     if (removed.size > 0) this.#removed.set(id, removed)
     this.#keepInbox(id, ({ no }) => !numbers.has(no))
-    for (const signal of returning) this.#signals.route(signal)
+    for (const signal of returning) this.#signals.giveBack(signal)
   }
 
   #keepInbox(runId: string, isKept: (entry: InboxEntry) => boolean) {

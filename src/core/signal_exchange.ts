@@ -64,16 +64,21 @@ export class SignalExchange {
     const key = signalKey({ id, token })
     if (this.#sent.has(key) || this.locked.hasSignal(id, token)) return !this.#isKept(id, token)
     this.#sent.add(key)
-    return this.route({ signalId: id, token, payload, receivedAt: this.locked.now })
+    const waiter = this.#nextWaiter(token)
+    const signal = { id, token, payload, receivedAt: this.locked.now }
+    if (waiter) this.#give(waiter, signal)
+    else this.#kept.push(signal)
+    return waiter !== undefined
   }
 
-  /** Whether somebody waited for the signal. */
-  route(signal: Pick<SignalEntry, 'signalId' | 'token' | 'payload' | 'receivedAt'>): boolean {
-    const { signalId: id, token, payload, receivedAt } = signal
+  /**
+   * Gives a signal that its receiver has not used to the next who waits. If it is kept, it becomes one millisecond
+   * older: what was kept in the millisecond it came in, came after it.
+   */
+  giveBack({ signalId: id, token, payload, receivedAt }: Omit<SignalEntry, 'kind' | 'no' | 'seq'>) {
     const waiter = this.#nextWaiter(token)
     if (waiter) this.#give(waiter, { id, token, payload, receivedAt })
-    else this.#kept.push({ id, token, payload, receivedAt })
-    return waiter !== undefined
+    else this.#kept.push({ id, token, payload, receivedAt: receivedAt - 1 })
   }
 
   plan(): SignalPlan {

@@ -36,6 +36,17 @@ export class RunTable {
     if (row.owner !== null) addTo(this.#owned, row.owner, row.id)
   }
 
+  delete(id: string) {
+    const row = this.#rows.get(id)
+    if (!row) return
+    this.due.replace(row, { ...row, dueAt: null })
+    this.#rows.delete(id)
+    this.#payloads.delete(id)
+    this.#tags.delete(id)
+    if (row.parent) this.#children.get(row.parent.runId)?.delete(id)
+    if (row.owner !== null) this.#owned.get(row.owner)?.delete(id)
+  }
+
   get(id: string): RunRow | undefined {
     const row = this.#rows.get(id)
     return row && copyOf(row)

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import type { RunQuery } from '../../contracts/store.ts'
+import type { Scenario } from './scenario.ts'
+import type { Check } from './suite.ts'
+import { COMPLETE, FAIL, newRun, parentLink, start } from './writes.ts'
+
+async function pages(db: Scenario, query: RunQuery): Promise<string[][]> {
+  const found: string[][] = []
+  for (let after: string | undefined; ;) {
+    const { runs, next } = await db.store.listRuns({ ...query, after })
+    found.push(runs.map(({ id }) => id))
+    if (next === null) return found
+    after = next
+  }
+}
+
+async function ids(db: Scenario, query: RunQuery): Promise<string[]> {
+  return (await pages(db, query)).flat().toSorted()
+}
+
+export function readingChecks(check: Check) {
+  check('answers null for a run that does not exist', async (db) => {
+    assert.equal(await db.store.getRun('unknown'), null)
+    assert.deepEqual(await db.store.listRuns({}), { runs: [], next: null })
+  })
+
+  check('lists the newest first, page by page', async (db) => {
+    for (const id of ['r1', 'r2', 'r3', 'r4', 'r5']) {
+      await db.pending(id)
+      await db.store.advanceClock(1)
+    }
+    assert.deepEqual(await pages(db, { limit: 2 }), [['r5', 'r4'], ['r3', 'r2'], ['r1']])
+    assert.deepEqual(await pages(db, { limit: 5 }), [['r5', 'r4', 'r3', 'r2', 'r1']])
+  })
+
+  check('leaves none out and repeats none that were started at one instant', async (db) => {
+    const started = Array.from({ length: 25 }, (_, index) => `r${index}`)
+    await db.commit(...started.map((id) => start(id)))
+    const found = (await pages(db, { limit: 4 })).flat()
+    assert.deepEqual(found.toSorted(), started.toSorted())
+  })
+
+  check('keeps its place while newer runs arrive between two pages', async (db) => {
+    for (const id of ['r1', 'r2', 'r3']) {
+      await db.pending(id)
+      await db.store.advanceClock(1)
+    }
+    const { next } = await db.store.listRuns({ limit: 2 })
+    assert.ok(next)
+    await db.pending('r4')
+    const { runs } = await db.store.listRuns({ limit: 2, after: next })
+    assert.deepEqual(
+      runs.map(({ id }) => id),
+      ['r1']
+    )
+  })
+
+  check('gives 50 runs a page, and never more than 1,000', async (db) => {
+    await db.commit(...Array.from({ length: 1_001 }, (_, index) => start(`r${index}`)))
+    const counts = async (query: RunQuery) => (await db.store.listRuns(query)).runs.length
+    assert.equal(await counts({}), 50)
+    assert.equal(await counts({ limit: 5_000 }), 1_000)
+  })
+
+  check('filters by each of its fields and by all of them', async (db) => {
+    await db.turn(await db.running('done', { tags: ['blue'] }), { end: COMPLETE })
+    await db.turn(await db.running('bad', { tags: ['blue', 'red'] }), { end: FAIL })
+    await db.pending('other', { workflow: 'export', namespace: 'eu', tags: ['blue'] })
+    await db.pending('child', { parent: parentLink('done') })
+    assert.deepEqual(await ids(db, {}), ['bad', 'child', 'done', 'other'])
+    assert.deepEqual(await ids(db, { status: 'completed' }), ['done'])
+    assert.deepEqual(await ids(db, { workflow: 'export' }), ['other'])
+    assert.deepEqual(await ids(db, { namespace: 'eu' }), ['other'])
+    assert.deepEqual(await ids(db, { tag: 'blue', limit: 2 }), ['bad', 'done', 'other'])
+    assert.deepEqual(await ids(db, { tag: 'blu' }), [])
+    assert.deepEqual(await ids(db, { parentId: 'done' }), ['child'])
+    assert.deepEqual(await ids(db, { status: 'failed', tag: 'red', workflow: 'import' }), ['bad'])
+    assert.deepEqual(await ids(db, { status: 'failed', tag: 'red', workflow: 'export' }), [])
+  })
+
+  check('lists rows without payloads and tags (P10)', async (db) => {
+    await db.turn(await db.running('r1', { tags: ['blue'] }), { end: COMPLETE })
+    const { runs } = await db.store.listRuns({})
+    const { input, output, error, tags, ...row } = await db.row('r1')
+    assert.deepEqual(runs, [row])
+  })
+
+  check('gives away nothing that is its own', async (db) => {
+    const run = newRun('r1', { tags: ['blue'], parent: parentLink('p') })
+    const { answers } = await db.commit({ type: 'start', run, leaseTo: null })
+    const before = await db.row('r1')
+    if (run.parent) run.parent.seq = 99
+    const handedOut = await db.row('r1')
+    handedOut.tags.push('red')
+    handedOut.status = 'dead'
+    if (handedOut.parent) handedOut.parent.seq = 99
+    if (answers[0]?.type === 'started') answers[0].run.status = 'dead'
+    for (const row of (await db.store.listRuns({})).runs) row.status = 'dead'
+    assert.deepEqual(await db.row('r1'), before)
+  })
+}
