@@ -90,7 +90,8 @@ test.group('MemoryStore', () => {
   }) => {
     const database = new MemoryDatabase()
     const store = new MemoryStore(database)
-    const [answer] = (await store.commit([start('model')])).answers
+    const { answers } = await store.commit([start('model')])
+    const [answer] = answers
     if (answer?.type !== 'started') throw new Error('the model run was not started')
     await store.claim({ owner: 'w1', claimKeys: [answer.run.claimKey], limit: 1 })
     const dueAt = database.now() + 3_600_000

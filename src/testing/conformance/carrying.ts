@@ -40,8 +40,8 @@ export function carryingChecks(check: Check) {
       const [claimed] = await db.claim()
       assert.ok(claimed)
       await db.turn(claimed, { seenInbox: 2, end: { kind: 'complete', output: text } })
-      assert.ok((await db.row('r1')).output === text, 'output')
-      assert.ok((await db.row('r2')).error === text, 'error')
+      assert.ok((await db.field('r1', 'output')) === text, 'output')
+      assert.ok((await db.field('r2', 'error')) === text, 'error')
     })
   }
 }

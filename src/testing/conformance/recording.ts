@@ -43,8 +43,9 @@ export function recordingChecks(check: Check) {
     const row = await db.running('r1')
     const sets = [0, 1, 2].map((seq) => turn(row, { records: [record(seq)] }))
     await db.commit(...sets, turn(row, { records: [record(3)], end: COMPLETE }))
-    assert.equal((await db.load('r1')).history.length, 4)
-    assert.equal((await db.row('r1')).status, 'completed')
+    const { history } = await db.load('r1')
+    assert.equal(history.length, 4)
+    assert.equal(await db.field('r1', 'status'), 'completed')
   })
 
   check('gives a resident run its waits and newer entries only', async (db) => {
@@ -80,17 +81,17 @@ export function recordingChecks(check: Check) {
   check('keeps an open wait until it is closed or replaced', async (db) => {
     const row = await db.running('r1')
     const answer = await db.turn(row, { opened: [sleep(3, 1_000), sleepUntil(1, 77)] })
-    const [fixed, counted] = (await db.load('r1')).waits
+    const [fixed, counted] = await db.waits('r1')
     assert.ok(answer.type === 'committed' && fixed && counted)
     assert.deepEqual([fixed.seq, fixed.dueAt], [1, 77])
     assert.deepEqual([counted.seq, counted.dueAt], [3, answer.now + 1_000])
     assert.equal(counted.openedAt, answer.now)
     const retry = { ...sleep(3, 5_000), attempts: 1, error: '"once"' }
     await db.turn(row, { opened: [retry], closed: [1] })
-    const [replaced, ...others] = (await db.load('r1')).waits
+    const [replaced, ...others] = await db.waits('r1')
     assert.deepEqual([replaced?.attempts, replaced?.error, others], [1, '"once"', []])
     await db.turn(row, { end: COMPLETE })
-    assert.deepEqual((await db.store.getHistory('r1'))?.waits, [])
+    assert.deepEqual(await db.waits('r1'), [])
   })
 
   check('ends a run with its payload, code and instant, and tells of it', async (db) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Flush, LoadedRun, Store, StoredRun } from '../../contracts/store.ts'
 import type { Answer, ChangeSet, Write } from '../../core/change_set.ts'
-import type { InboxEntry, NewWait } from '../../core/history.ts'
+import type { InboxEntry, NewWait, Wait } from '../../core/history.ts'
 import type { NewRun, ParentLink, RunRow } from '../../core/run.ts'
 import type { StoreCorruption, StoreUnderTest } from './suite.ts'
 import {
@@ -52,7 +52,8 @@ export class Scenario {
     row: Pick<RunRow, 'id' | 'token'>,
     changes: Partial<Omit<ChangeSet, 'type' | 'runId'>> = {}
   ) {
-    const [answer] = (await this.commit(turn(row, changes))).answers
+    const { answers } = await this.commit(turn(row, changes))
+    const [answer] = answers
     assert.equal(answer?.type, 'committed', `the turn of ${row.id}`)
     return answer
   }
@@ -102,7 +103,8 @@ export class Scenario {
   }
 
   async claimedIds(request: Parameters<Scenario['claim']>[0] = {}): Promise<string[]> {
-    return (await this.claim(request)).map(({ id }) => id)
+    const rows = await this.claim(request)
+    return rows.map(({ id }) => id)
   }
 
   async row(id: string): Promise<StoredRun> {
@@ -111,8 +113,13 @@ export class Scenario {
     return run
   }
 
+  async field<K extends keyof StoredRun>(id: string, name: K): Promise<StoredRun[K]> {
+    const row = await this.row(id)
+    return row[name]
+  }
+
   async isDue(id: string): Promise<boolean> {
-    const { dueAt } = await this.row(id)
+    const dueAt = await this.field(id, 'dueAt')
     return dueAt !== null && dueAt <= (await this.store.now())
   }
 
@@ -124,7 +131,19 @@ export class Scenario {
   }
 
   async inbox(runId: string): Promise<InboxEntry[]> {
-    return (await this.load(runId, { resident: true })).inbox
+    const { inbox } = await this.load(runId, { resident: true })
+    return inbox
+  }
+
+  /** Numbers of a run's inbox entries, in the order in which they are given. */
+  async numbersOf(runId: string): Promise<number[]> {
+    const inbox = await this.inbox(runId)
+    return inbox.map(({ no }) => no)
+  }
+
+  async waits(runId: string): Promise<Wait[]> {
+    const { waits } = await this.load(runId, { resident: true })
+    return waits
   }
 
   /** Ids of the signals in a run's inbox, in order. */

@@ -39,7 +39,7 @@ export function startingChecks(check: Check) {
     const { answers } = await db.commit(start('r1', { input: '{"v":1}' }), start('r1'), start('r2'))
     const created = answers.map((answer) => answer.type === 'started' && answer.created)
     assert.deepEqual(created, [true, false, true])
-    assert.equal((await db.row('r1')).input, '{"v":1}')
+    assert.equal(await db.field('r1', 'input'), '{"v":1}')
   })
 
   check('leaves a run that has ended as it is when its id is started again (P6)', async (db) => {
@@ -61,6 +61,6 @@ export function startingChecks(check: Check) {
   check('keeps ids apart that differ in case or by a trailing character only', async (db) => {
     const ids = ['Order-1', 'order-1', 'order-1.', 'ordér-1', 'order-1é']
     for (const id of ids) await db.pending(id, { input: `"${id}"` })
-    for (const id of ids) assert.equal((await db.row(id)).input, `"${id}"`)
+    for (const id of ids) assert.equal(await db.field(id, 'input'), `"${id}"`)
   })
 }
