@@ -1,1 +1,8 @@
 export { configure } from './configure.ts'
+export { stubsRoot } from './stubs/main.ts'
+export { defineConfig, stores } from './src/define_config.ts'
+export { BaseWorkflow, workflowRef } from './src/base_workflow.ts'
+export { defineStep, Step } from './src/step.ts'
+export { WorkflowEngine } from './src/engine/engine.ts'
+export { ChildError, FatalError, SchemaValidationError, StepError } from './src/errors.ts'
+export * as errors from './src/errors.ts'

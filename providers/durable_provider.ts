@@ -1,6 +1,101 @@
-import type { ApplicationService } from '@adonisjs/core/types'
+import { configProvider } from '@adonisjs/core'
+import type { ApplicationService, LoggerService } from '@adonisjs/core/types'
+import { defineConfig, type ResolvedConfig } from '../src/define_config.ts'
+import { useEngine } from '../src/engine/current_engine.ts'
+import { Discovery } from '../src/engine/discovery.ts'
+import { WorkflowEngine } from '../src/engine/engine.ts'
+import { Registry } from '../src/engine/registry.ts'
+import type { InstanceMaker } from '../src/engine/step_declarations.ts'
+import { E_INVALID_CONFIG } from '../src/errors.ts'
+import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
+import { DurableWorker } from '../src/worker/worker.ts'
 
-/** Binds the package to an application. */
+declare module '@adonisjs/core/types' {
+  interface ContainerBindings {
+    'durable': WorkflowEngine
+    'durable.config': ResolvedConfig
+  }
+}
+
+/**
+ * Binds the engine and, in a web server that is configured so, runs a worker beside it. Building the engine opens
+ * nothing and reads nothing: the store and the files of workflows are opened when something is first asked of it.
+ */
 export default class DurableProvider {
+  #engine: WorkflowEngine | undefined
+  #worker: DurableWorker | undefined
+  #forgetEngine = () => {}
+
   constructor(protected app: ApplicationService) {}
+
+  register() {
+    this.app.container.singleton('durable.config', () => this.#config())
+    this.app.container.singleton(WorkflowEngine, () => this.#buildEngine())
+    this.app.container.alias('durable', WorkflowEngine)
+    this.#forgetEngine = useEngine(() => this.app.container.make(WorkflowEngine))
+    excludeFromSchemaGeneration(this.app.config.get('database', null))
+    // A hook, since providers shut down in reverse order: the database must outlive what drains into it.
+    this.app.terminating(() => this.#stop())
+  }
+
+  /** Starts the embedded worker. Only here: before, the application may not be able to run a workflow yet. */
+  async ready() {
+    if (this.app.getEnvironment() !== 'web' || this.app.getMode() === 'warmup' || this.app.inTest)
+      return
+    const { options } = await this.app.container.make('durable.config')
+    if (!options.worker.embedded) return
+    const engine = await this.app.container.make(WorkflowEngine)
+    this.#worker = new DurableWorker({ engine })
+    // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
+    this.app.listenOnce('SIGINT', () => void this.app.terminate())
+    await this.#worker.start()
+  }
+
+  async #config(): Promise<ResolvedConfig> {
+    const given: unknown = this.app.config.get('durable', defineConfig())
+    const config = await configProvider.resolve<ResolvedConfig>(this.app, given)
+    if (!config)
+      throw new E_INVALID_CONFIG(['default export', 'expected the result of defineConfig()'])
+    return config
+  }
+
+  async #buildEngine(): Promise<WorkflowEngine> {
+    const { options, store } = await this.app.container.make('durable.config')
+    const logger: LoggerService = await this.app.container.make('logger')
+    const { container } = this.app
+    const maker: InstanceMaker = {
+      make: (target) => container.make(target),
+      resolving: (target, callback) => container.resolving(target, callback),
+    }
+    const registry = new Registry()
+    const discovery = new Discovery({
+      registry,
+      maker,
+      logger,
+      origin: options.origin,
+      inDevelopment: this.app.inDev,
+      workflowsPath: this.app.makePath(options.workflowsPath ?? this.#directory('workflows')),
+      stepsPath: this.app.makePath(options.stepsPath ?? this.#directory('steps')),
+    })
+    this.#engine = new WorkflowEngine({
+      registry,
+      openStore: async () => (await store.resolver(this.app))(),
+      discover: () => discovery.discover(),
+      maker,
+      options,
+      logger,
+      inDevelopment: this.app.inDev,
+    })
+    return this.#engine
+  }
+
+  #directory(name: 'workflows' | 'steps'): string {
+    return this.app.rcFile.directories[name] ?? `app/${name}`
+  }
+
+  async #stop(): Promise<void> {
+    await this.#worker?.stop()
+    await this.#engine?.stop()
+    this.#forgetEngine()
+  }
 }

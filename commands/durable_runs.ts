@@ -1,0 +1,76 @@
+import { BaseCommand, flags } from '@adonisjs/core/ace'
+import type { CommandOptions } from '@adonisjs/core/types/ace'
+import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
+import { WorkflowEngine } from '../src/engine/engine.ts'
+
+const MOST = 1_000
+
+function isRunStatus(value: string): value is RunStatus {
+  return RUN_STATUSES.some((status) => status === value)
+}
+
+/** Lists runs, newest first. Exit codes: 0 listed, 1 a flag has no meaning. */
+export default class DurableRuns extends BaseCommand {
+  static override commandName = 'durable:runs'
+  static override description = 'List runs, newest first'
+  static override options: CommandOptions = { startApp: true }
+
+  @flags.string({ description: `Only runs with this status: ${RUN_STATUSES.join(', ')}` })
+  declare status?: string
+
+  @flags.string({ description: 'Only runs of this workflow' })
+  declare workflow?: string
+
+  @flags.string({ description: 'Only runs of this namespace' })
+  declare namespace?: string
+
+  @flags.string({ description: 'Only runs with this tag' })
+  declare tag?: string
+
+  @flags.number({ description: `At most so many runs: 1 to ${MOST}`, default: 50 })
+  declare limit: number
+
+  @flags.string({ description: 'The page after this cursor, which the previous page printed' })
+  declare after?: string
+
+  @flags.boolean({ description: 'Print the page as JSON: { runs, next }' })
+  declare json?: boolean
+
+  override async run() {
+    const { status } = this
+    if (status !== undefined && !isRunStatus(status)) {
+      return this.#refuse(`"${status}" is no status. Statuses are ${RUN_STATUSES.join(', ')}`)
+    }
+    if (!Number.isInteger(this.limit) || this.limit < 1 || this.limit > MOST) {
+      return this.#refuse(`--limit must be a whole number from 1 to ${MOST}`)
+    }
+    const engine = await this.app.container.make(WorkflowEngine)
+    const { workflow, namespace, tag, limit, after } = this
+    const page = await engine.listRuns({ status, workflow, namespace, tag, limit, after })
+    if (this.json) {
+      this.logger.log(JSON.stringify(page, null, 2))
+      return
+    }
+    if (page.runs.length === 0) {
+      this.logger.info('No runs')
+      return
+    }
+    const table = this.ui.table().head(['run', 'workflow', 'status', 'error', 'created'])
+    for (const run of page.runs) {
+      table.row([
+        run.id,
+        `${run.workflow} (${run.version})`,
+        run.status,
+        run.errorCode ?? '',
+        new Date(run.createdAt).toISOString(),
+      ])
+    }
+    table.render()
+    if (page.next !== null) this.logger.info(`More with --after=${page.next}`)
+  }
+
+  #refuse(problem: string): void {
+    this.logger.error(problem)
+    this.exitCode = 1
+  }
+}

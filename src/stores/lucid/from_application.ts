@@ -1,0 +1,30 @@
+import type { ApplicationService } from '@adonisjs/core/types'
+import type {} from '@adonisjs/lucid/database_provider'
+import { E_INVALID_CONFIG } from '../../errors.ts'
+import { LucidStore } from './lucid_store.ts'
+
+/**
+ * What makes the store on a connection of the application's Lucid; making it opens nothing.
+ *
+ * @throws E_INVALID_CONFIG when Lucid is not configured or does not know the connection
+ */
+export async function lucidStoreOf(
+  app: ApplicationService,
+  { connection }: { connection?: string | undefined }
+): Promise<() => LucidStore> {
+  if (!app.container.hasBinding('lucid.db')) {
+    throw new E_INVALID_CONFIG([
+      'store',
+      'stores.lucid() needs Lucid, which this application has not configured. Run "node ace add @adonisjs/lucid", ' +
+        'or use stores.memory(), which forgets everything when the process ends',
+    ])
+  }
+  const db = await app.container.make('lucid.db')
+  if (connection !== undefined && !db.manager.has(connection)) {
+    throw new E_INVALID_CONFIG([
+      'store',
+      `got the connection "${connection}", expected one of config/database.ts`,
+    ])
+  }
+  return () => new LucidStore(connection === undefined ? { db } : { db, connection })
+}
