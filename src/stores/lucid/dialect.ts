@@ -1,3 +1,4 @@
+import type { QueryClientContract } from '@adonisjs/lucid/types/database'
 import type { Write } from '../../core/change_set.ts'
 import type { RunRow } from '../../core/run.ts'
 import type { ClaimRequest, Flush, NameLock } from '../../contracts/store.ts'
@@ -10,10 +11,8 @@ export interface Statement {
   values: readonly Value[]
 }
 
-/** Lucid's query or transaction client, as far as statements of the store are sent through it. */
-export interface Client {
-  rawQuery(sql: string, bindings: Value[]): PromiseLike<unknown>
-}
+/** Lucid's query or transaction client, as far as the store sends statements through it. */
+export type Client = Pick<QueryClientContract, 'rawQuery'>
 
 /**
  * What is different from database to database. The statements of the rest of the store are the same for all: `?`
@@ -47,6 +46,8 @@ export interface Dialect {
 
   lockName(name: string): Promise<NameLock | null>
   onForeignChange(listener: () => void): () => void
+  /** Calls the listeners of this process: the clock has been moved, which concerns all. */
+  tellListeners(): void
 }
 
 /** Pieces of SQL that are spelled differently. */

@@ -3,11 +3,11 @@ import type { Dialect } from './dialect.ts'
 
 /**
  * Makes the runs of lost workers due, as `orphaned` of core/transition does. Also those that a worker took after it
- * had been found lost and before it noticed.
+ * had been found lost and before it noticed. Only a running run has an owner.
  */
 function orphanRuns(now: string, lostWorkers: string): string {
   return `update durable_runs set due_at = ${now}, updated_at = ${now}
-    where status = 'running' and due_at is null and owner in (${lostWorkers})`
+    where owner in (${lostWorkers}) and due_at is null`
 }
 
 /** The rows of `durable_workers`: a process holds all of its runs by one of them. */
@@ -50,6 +50,15 @@ export class Leases {
     return renewed > 0
   }
 
+  async describe(instance: string, descriptor: string): Promise<void> {
+    await this.#dialect.write([
+      {
+        sql: 'update durable_workers set descriptor = ? where instance = ?',
+        values: [descriptor, instance],
+      },
+    ])
+  }
+
   async remove(instance: string): Promise<void> {
     await this.#dialect.write([
       { sql: 'delete from durable_workers where instance = ?', values: [instance] },
@@ -63,7 +72,7 @@ export class Leases {
     const found = await this.#dialect.read({
       sql: `select 1 from durable_workers where lost = 0 and lease_until <= ${now}
         union all select 1 from durable_runs
-          where status = 'running' and due_at is null and owner in (${lost}) limit 1`,
+          where owner in (${lost}) and due_at is null limit 1`,
       values: [],
     })
     if (found.length === 0) return { workers: 0, runs: 0 }

@@ -14,6 +14,7 @@ import type {
   NewWorker,
   RunPage,
   RunQuery,
+  RunStanding,
   Started,
   Store,
   StoredRun,
@@ -26,7 +27,7 @@ import type { Client, Dialect } from './dialect.ts'
 import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
-import { readHistory, readRun } from './run_details.ts'
+import { readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 import { tableNames, versionOfShape } from './schema.ts'
@@ -97,6 +98,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
         values: [ms],
       },
     ])
+    this.#dialect.tellListeners()
   }
 
   onForeignChange(listener: () => void): () => void {
@@ -164,6 +166,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return this.#leases.renew(instance)
   }
 
+  describeWorker(instance: string, descriptor: string): Promise<void> {
+    return this.#leases.describe(instance, descriptor)
+  }
+
   removeWorker(instance: string): Promise<void> {
     return this.#leases.remove(instance)
   }
@@ -178,6 +184,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   getRun(runId: string): Promise<StoredRun | null> {
     return readRun(this.#dialect, runId)
+  }
+
+  statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {
+    return readStandings(this.#dialect, runIds)
   }
 
   listRuns(query: RunQuery): Promise<RunPage> {

@@ -1,6 +1,6 @@
 import type { HistoryRecord, Wait } from '../../core/history.ts'
-import type { RunPayloads } from '../../core/run.ts'
-import type { StoredRun } from '../../contracts/store.ts'
+import type { RunPayloads, RunStatus } from '../../core/run.ts'
+import type { RunStanding, StoredRun } from '../../contracts/store.ts'
 import type { Dialect } from './dialect.ts'
 import {
   type HistoryColumns,
@@ -38,4 +38,17 @@ export async function readHistory(
   const records = await dialect.read<HistoryColumns>({ sql: RECORDS, values })
   const waits = await dialect.read<WaitColumns>({ sql: WAITS, values })
   return { records: records.map(toRecord), waits: waits.map(toWait) }
+}
+
+/** Where runs stand, without payloads; unknown ones are left out. */
+export async function readStandings(
+  dialect: Dialect,
+  runIds: readonly string[]
+): Promise<RunStanding[]> {
+  if (runIds.length === 0) return []
+  const rows = await dialect.read<{ id: string; claim_key: string; status: RunStatus }>({
+    sql: `select id, claim_key, status from durable_runs where id in (${dialect.sql.texts})`,
+    values: [JSON.stringify(runIds)],
+  })
+  return rows.map(({ id: runId, claim_key: claimKey, status }) => ({ runId, claimKey, status }))
 }

@@ -31,7 +31,7 @@ const AWAITABLE = `exists (
 const TIMED = `exists (select 1 from durable_waits w where w.run_id = r.id and w.due_at is not null)`
 
 /**
- * Live runs that nothing will wake, each with the first reason that holds. Reads runs by status, and of the suspended
+ * Live runs that nothing will wake, each with the first reason that holds, in order of id. Reads runs by status, and of the suspended
  * ones without a due time their waits and inbox; never history.
  */
 export async function findStranded(dialect: Dialect): Promise<StrandedRun[]> {
@@ -53,8 +53,10 @@ export async function findStranded(dialect: Dialect): Promise<StrandedRun[]> {
         end
         from durable_runs r
         where r.status = 'suspended' and (r.due_at is null or r.due_at > ${now})
-    ) found where reason is not null order by id`,
+    ) found where reason is not null`,
     values: [],
   })
-  return rows.flatMap(({ id, reason }) => (reason === null ? [] : { runId: id, reason }))
+  return rows
+    .flatMap(({ id, reason }) => (reason === null ? [] : { runId: id, reason }))
+    .sort((one, other) => (one.runId < other.runId ? -1 : 1))
 }

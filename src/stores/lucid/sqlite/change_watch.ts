@@ -29,6 +29,10 @@ export class ChangeWatch {
     }
   }
 
+  tell(): void {
+    for (const { call } of this.#listeners) call()
+  }
+
   /** Idempotent. Listeners are forgotten. */
   stop(): void {
     this.#listeners.clear()
@@ -44,7 +48,7 @@ export class ChangeWatch {
     const version = this.#read()
     if (version === undefined || version === this.#seen) return
     this.#seen = version
-    for (const { call } of this.#listeners) call()
+    this.tell()
   }
 
   /** Undefined when the database cannot answer now: then there is nothing to tell either. */

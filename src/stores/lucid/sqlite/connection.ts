@@ -167,8 +167,12 @@ export class SqliteConnection {
         'is an in-memory database, which every connection has for itself: use a file'
       )
     this.#file = main.file
-    await this.attempt(() => handle.exec('pragma journal_mode = wal'))
-    handle.exec('pragma synchronous = full')
+    const [journal] = await this.attempt(() =>
+      this.all<{ journal_mode: string }>({ sql: 'pragma journal_mode = wal', values: [] })
+    )
+    if (journal?.journal_mode !== 'wal')
+      throw refusal(connection, 'is on a file that cannot have a write-ahead log: use a local disk')
+    this.run({ sql: 'pragma synchronous = full', values: [] })
   }
 }
 

@@ -54,7 +54,8 @@ export class SqliteDialect implements Dialect {
   }
 
   async through<T>(client: Client, { sql, values }: Statement): Promise<T[]> {
-    const rows = await client.rawQuery(sql, [...values])
+    // Null is bound like any other value; only the type of Lucid's bindings leaves it out.
+    const rows: unknown = await client.rawQuery(sql, [...values] as (string | number)[])
     return Array.isArray(rows) ? rows : []
   }
 
@@ -81,6 +82,10 @@ export class SqliteDialect implements Dialect {
 
   onForeignChange(listener: () => void): () => void {
     return this.#watch.add(listener)
+  }
+
+  tellListeners(): void {
+    this.#watch.tell()
   }
 
   #apply(writes: readonly Write[]): Flush {
