@@ -229,7 +229,10 @@ export const E_NO_ENGINE = createError<[call: string]>(
 
 /* ---------- steps ---------- */
 
-export const E_INVALID_STEP = createError<[step: string, problem: string]>('Invalid step "%s": %s', 'E_INVALID_STEP')
+export const E_INVALID_STEP = createError<[step: string, problem: string]>(
+  'Invalid step "%s": %s',
+  'E_INVALID_STEP'
+)
 
 export const E_NOT_A_STEP = createError<[found: string]>(
   'ctx.step() was given %s, which is not a step. Decorate the method with @Step(), make the function with ' +
@@ -304,6 +307,18 @@ export const E_SCHEMA_BEHIND = createError<[connection: string, found: number, n
   'The tables of durable on connection "%s" have version %d, and this package needs %d. Run ' +
     '"node ace durable:migration" and "node ace migration:run"',
   'E_SCHEMA_BEHIND'
+)
+
+export const E_WORKER_NAME_TAKEN = createError<[name: string]>(
+  'A live worker is named "%s" already. Give each process its own name, or none: --name, or worker.name in ' +
+    'config/durable.ts',
+  'E_WORKER_NAME_TAKEN'
+)
+
+export const E_STORE_NOT_TRANSACTIONAL = createError(
+  'The store in use cannot take part in a Lucid transaction. Leave "client" out, or use stores.lucid() in ' +
+    'config/durable.ts',
+  'E_STORE_NOT_TRANSACTIONAL'
 )
 
 export const E_ENGINE_STOPPED = createError(

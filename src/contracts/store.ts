@@ -115,6 +115,8 @@ export interface LeaseStore {
   registerWorker(worker: NewWorker): Promise<{ takenOver: number }>
   /** Extends the lease by its duration. False: it was recovered by others, and the instance must not go on. */
   renewWorker(instance: string): Promise<boolean>
+  /** Replaces what a worker announces of itself. */
+  describeWorker(instance: string, descriptor: string): Promise<void>
   /** Takes the worker's row away. Its runs must have been released before. */
   removeWorker(instance: string): Promise<void>
   /** Marks workers whose lease has expired lost and makes their runs due. Resolves to the numbers of each. */
@@ -142,12 +144,20 @@ export interface NameLock {
 /** What the terminal and the dashboard read. Lists never load payloads and page by key. */
 export interface RunReader {
   getRun(runId: string): Promise<StoredRun | null>
+  /** Where these runs stand, without payloads. Unknown ones are left out. */
+  statusesOf(runIds: readonly string[]): Promise<RunStanding[]>
   listRuns(query: RunQuery): Promise<RunPage>
   /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
   getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>
   /** Live runs that nothing will wake (promise P4), without scanning history. */
   findStranded(): Promise<StrandedRun[]>
   listWorkers(): Promise<WorkerRow[]>
+}
+
+export interface RunStanding {
+  runId: string
+  claimKey: string
+  status: RunStatus
 }
 
 export interface StoredRun extends RunRow, RunPayloads {

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { WorkflowCtx } from '../types/context.ts'
 
-/** What the current asynchronous call chain is part of. */
+/** What the current asynchronous call chain is part of. `fail` ends the turn or the attempt with an error that nobody handled. */
 export type Scope =
-  | { kind: 'body'; ctx: WorkflowCtx; turn: object }
-  | { kind: 'step'; name: string }
+  | { kind: 'body'; ctx: WorkflowCtx; fail: (reason: unknown) => void }
+  | { kind: 'step'; name: string; fail: (reason: unknown) => void }
 
 const storage = new AsyncLocalStorage<Scope>()
 

@@ -62,6 +62,17 @@ function nameOfClass(target: WorkflowClass, environment: TargetEnvironment): Nam
   return { name, version }
 }
 
+/** The workflow that a string, a class or a ref names; undefined for anything else. */
+export function nameOfWorkflow(
+  target: unknown,
+  environment: TargetEnvironment
+): NamedWorkflow | undefined {
+  if (typeof target === 'string') return { name: target }
+  if (isWorkflowClass(target)) return nameOfClass(target, environment)
+  if (isRef(target)) return { name: target.name, version: target.version }
+  return undefined
+}
+
 async function callLazily(target: () => unknown): Promise<unknown> {
   try {
     return await target()
@@ -84,8 +95,8 @@ export async function resolveWorkflowTarget(
   let current: unknown = target
   // A function that returns functions would otherwise be followed for ever.
   for (let depth = 0; depth < 3; depth++) {
-    if (typeof current === 'string') return { name: current }
-    if (isWorkflowClass(current)) return nameOfClass(current, environment)
+    const named = nameOfWorkflow(current, environment)
+    if (named) return named
     if (typeof current === 'function') {
       current = await callLazily(current as () => unknown)
       continue
@@ -94,7 +105,6 @@ export async function resolveWorkflowTarget(
       current = current.default
       continue
     }
-    if (isRef(current)) return { name: current.name, version: current.version }
     break
   }
   throw new E_INVALID_WORKFLOW([

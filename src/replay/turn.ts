@@ -124,10 +124,14 @@ export class Turn {
   #isVoid = false
   #unlistened = new Set<Called>()
   #wants: TurnWants
+  /** Newest inbox entry whose taking has been handed out to be written. */
+  #seenInbox: number
+  #now = 0
 
   constructor(params: TurnParams) {
     this.#params = params
     this.#recorded = new RecordedHistory(params.history, params.waits)
+    this.#seenInbox = params.seenInbox
     this.#wants = this.#noWants(params.seenInbox)
   }
 
@@ -139,6 +143,11 @@ export class Turn {
   /** The turn is over: operations never settle, and nothing is run. */
   get isOver(): boolean {
     return this.#isVoid || this.#fault !== null || this.#body !== null
+  }
+
+  /** Whether a window is open, or another delivery is about to be made. */
+  get isBusy(): boolean {
+    return this.#isScheduled || this.#isOpen
   }
 
   /** Starts the body in the first window. */
@@ -155,6 +164,13 @@ export class Turn {
   /** Ends the turn without an outcome: its lease is gone, or its memory is wanted. */
   discard(): void {
     this.#isVoid = true
+  }
+
+  /** Ends the body with an error that escaped it: a rejection that nobody handled. */
+  fail(error: unknown): void {
+    if (this.isOver) return
+    this.#body = { status: 'failed', error }
+    this.#schedule()
   }
 
   /** Asks for an operation; the promise settles by a delivery. */
@@ -208,9 +224,8 @@ export class Turn {
   }
 
   /** Takes what came from outside, in order, and goes on; also without anything, after having been parked. */
-  deliver(events: readonly OutsideEvent[]): void {
+  deliver(events: readonly Exclude<OutsideEvent, { type: 'due' }>[]): void {
     for (const event of events) {
-      if (event.type === 'due') continue
       const signal = event.type === 'signal' ? event.entry : null
       const { seq, no } = event.entry
       this.#arrivals.push({ seq, no, signal, what: { event } })
@@ -218,18 +233,10 @@ export class Turn {
     this.#schedule()
   }
 
-  /** The store's clock stands at `now`: waits that are due by it have come to their end. */
+  /** The store's clock stands at `now`: waits that are due by it come to their end. */
   elapse(now: number): void {
-    const due = [...this.#called.values()]
-      .filter((called) => called.state === 'waiting' && called.dueAt !== null)
-      .filter((called) => called.dueAt! <= now)
-      .sort((a, b) => a.dueAt! - b.dueAt! || a.seq - b.seq)
-    for (const called of due) {
-      called.dueAt = null
-      const what = { event: { type: 'due' as const } }
-      this.#arrivals.push({ seq: called.seq, no: null, signal: null, what })
-    }
-    if (due.length > 0) this.#schedule()
+    this.#now = Math.max(this.#now, now)
+    this.#schedule()
   }
 
   /** A step's code has come to an outcome. */
@@ -279,14 +286,13 @@ export class Turn {
   /** What is to be written and done now; null while deliveries are under way, or when there is nothing. */
   take(): TurnWants | null {
     if (this.#isVoid) return null
-    if (this.#fault)
-      return {
-        ...this.#noWants(this.#wants.seenInbox),
-        state: { kind: 'faulted', fault: this.#fault },
-      }
-    if (this.#isScheduled || this.#isOpen) return null
-    const state = this.#state()
-    const wants = { ...this.#wants, state }
+    if (this.#fault) {
+      const state = { kind: 'faulted' as const, fault: this.#fault }
+      return { ...this.#noWants(this.#seenInbox), state }
+    }
+    if (this.isBusy) return null
+    const wants = { ...this.#wants, state: this.#state() }
+    this.#seenInbox = wants.seenInbox
     this.#wants = this.#noWants(wants.seenInbox)
     return wants
   }
@@ -449,9 +455,21 @@ export class Turn {
     if (this.#fault) return
     if (!this.#body && this.#recorded.next) return this.#schedule()
     for (const called of this.#fresh.splice(0)) this.#beginCall(called)
+    if (!this.#body) this.#collectDue()
     const [first] = this.#arrivals
     if (!this.#body && first && first.fetched !== 'pending') return this.#schedule()
     this.#params.onSettled()
+  }
+
+  #collectDue(): void {
+    const due = [...this.#called.values()]
+      .filter(({ state, dueAt }) => state === 'waiting' && dueAt !== null && dueAt <= this.#now)
+      .sort((a, b) => a.dueAt! - b.dueAt! || a.seq - b.seq)
+    for (const called of due) {
+      called.dueAt = null
+      const what = { event: { type: 'due' as const } }
+      this.#arrivals.push({ seq: called.seq, no: null, signal: null, what })
+    }
   }
 
   #conclude(body: BodyOutcome): void {

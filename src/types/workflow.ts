@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { WorkflowCtx } from './context.ts'
 
 export interface WorkflowOptions {
@@ -45,6 +46,12 @@ export interface StartOptions {
   namespace?: string | undefined
   /** 0 (first) to 3; default 1. */
   priority?: 0 | 1 | 2 | 3 | undefined
+}
+
+/** Options of a workflow that is registered as a function. */
+export interface RegisterOptions<I> {
+  /** Any Standard Schema; parses the stored input when a turn begins. */
+  input?: StandardSchemaV1<unknown, I> | undefined
 }
 
 /** A started run. */

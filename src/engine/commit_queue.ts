@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Answer, Write } from '../core/change_set.ts'
+import type { RunStore } from '../contracts/store.ts'
+import type { RunNews } from './news.ts'
+
+const MAX_BATCH = 500
+const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024
+const FIRST_RETRY_MS = 50
+const LAST_RETRY_MS = 2_000
+
+interface Queued {
+  write: Write
+  characters: number
+  resolve: (answer: Answer) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * Every write of this process, coalesced: one batch is in flight at a time, and what arrives meanwhile is the next.
+ * The writes of one event-loop turn share a batch. While the database is away, a turn's writes are kept and sent
+ * again, since they are refused there if the lease has gone meanwhile; writes of callers are rejected with the
+ * driver's error.
+ */
+export class CommitQueue {
+  #store: () => Promise<RunStore>
+  #news: RunNews
+  #queue: Queued[] = []
+  #flushing: Promise<void> | null = null
+
+  constructor(params: { store: () => Promise<RunStore>; news: RunNews }) {
+    this.#store = params.store
+    this.#news = params.news
+  }
+
+  write(write: Write): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.#queue.push({ write, characters: charactersOf(write), resolve, reject })
+    this.#flushing ??= this.#flush()
+    return promise
+  }
+
+  /** Resolves when nothing is queued or in flight. */
+  async idle(): Promise<void> {
+    while (this.#flushing) await this.#flushing
+  }
+
+  async #flush(): Promise<void> {
+    let failures = 0
+    const store = await this.#opened()
+    while (store && this.#queue.length > 0) {
+      await new Promise((resolve) => setImmediate(resolve))
+      const batch = this.#nextBatch()
+      try {
+        const { answers, news } = await store.commit(batch.map(({ write }) => write))
+        this.#news.publish(news)
+        batch.forEach(({ resolve }, index) => resolve(answers[index]!))
+        failures = 0
+      } catch (error) {
+        this.#keepTurns(batch, error)
+        await delay(Math.min(FIRST_RETRY_MS * 2 ** failures++, LAST_RETRY_MS))
+      }
+    }
+    this.#flushing = null
+  }
+
+  async #opened(): Promise<RunStore | null> {
+    try {
+      return await this.#store()
+    } catch (error) {
+      for (const { reject } of this.#queue.splice(0)) reject(error)
+      return null
+    }
+  }
+
+  #nextBatch(): Queued[] {
+    let characters = 0
+    let count = 0
+    for (const queued of this.#queue) {
+      if (count === MAX_BATCH || (count > 0 && characters > MAX_BATCH_CHARACTERS)) break
+      characters += queued.characters
+      count++
+    }
+    return this.#queue.splice(0, count)
+  }
+
+  #keepTurns(batch: readonly Queued[], error: unknown): void {
+    const kept = batch.filter(({ write }) => write.type === 'turn')
+    for (const { write, reject } of batch) if (write.type !== 'turn') reject(error)
+    this.#queue.unshift(...kept)
+  }
+}
+
+function charactersOf(write: Write): number {
+  if (write.type === 'start') return write.run.input.length
+  if (write.type === 'signal') return write.signal.payload.length
+  let characters = 0
+  for (const { output, error } of write.records)
+    characters += (output?.length ?? 0) + (error?.length ?? 0)
+  for (const { run } of write.children) characters += run.input.length
+  for (const { payload } of write.signals) characters += payload.length
+  return characters + (write.end.kind === 'complete' ? write.end.output.length : 0)
+}

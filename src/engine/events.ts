@@ -1,0 +1,49 @@
+import type { SerializedError } from '../core/serialized_error.ts'
+
+/** What happens to runs in this process, for log lines and listeners. */
+export interface RunEvents {
+  /** A worker executes the run for the first time. */
+  'run.started': RunEvent
+  'run.completed': RunEvent
+  'run.failed': RunEvent & { error: SerializedError }
+  /** The history does not fit the code, or the body awaited something foreign. */
+  'run.blocked': RunEvent & { error: SerializedError }
+  /** The body neither called nor awaited anything of `ctx` for `stallMs`. */
+  'run.stalled': RunEvent
+}
+
+export interface RunEvent {
+  runId: string
+  workflow: string
+  version: string
+  namespace: string
+}
+
+export type RunEventName = keyof RunEvents
+type Listener<Name extends RunEventName> = (event: RunEvents[Name]) => void
+
+/** Listeners are called synchronously; what one throws neither reaches the engine nor the other listeners. */
+export class RunEventEmitter {
+  #listeners = new Map<RunEventName, Set<Listener<never>>>()
+  #onError: (error: unknown) => void
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError
+  }
+
+  on<Name extends RunEventName>(name: Name, listener: Listener<Name>): () => void {
+    const listeners = this.#listeners.get(name) ?? new Set()
+    this.#listeners.set(name, listeners.add(listener as Listener<never>))
+    return () => listeners.delete(listener as Listener<never>)
+  }
+
+  emit<Name extends RunEventName>(name: Name, event: RunEvents[Name]): void {
+    for (const listener of this.#listeners.get(name) ?? []) {
+      try {
+        ;(listener as Listener<Name>)(event)
+      } catch (error) {
+        this.#onError(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,9 @@
+/** The right of this process to execute runs, as far as it can tell without asking the database. */
+export interface Lease {
+  /** Instance id of the worker. */
+  readonly owner: string
+  /** False from the moment on when others may have taken the runs over. */
+  readonly isHeld: boolean
+  /** Resolves to true once the lease is certain again, to false when it is lost. */
+  held(): Promise<boolean>
+}

@@ -1,0 +1,62 @@
+import type { FlushNews } from '../core/change_set.ts'
+
+type Listener = () => void
+
+/**
+ * What happened to runs, told inside this process: a hint that a look at the store is worth it. Missing one costs
+ * time, never a run: polling finds the same.
+ */
+export class RunNews {
+  #due = new Set<(news: FlushNews) => void>()
+  #anything = new Set<Listener>()
+  #inbox = new Map<string, Set<Listener>>()
+  #ended = new Map<string, Set<Listener>>()
+
+  /** Runs became due, or will in `dueIn` ms. */
+  onDue(listener: (news: FlushNews) => void): () => void {
+    this.#due.add(listener)
+    return () => this.#due.delete(listener)
+  }
+
+  /** Something may have changed without this process: another one wrote, or the clock was moved. */
+  onAnything(listener: Listener): () => void {
+    this.#anything.add(listener)
+    return () => this.#anything.delete(listener)
+  }
+
+  /** Something was sent to a running run. */
+  onInbox(runId: string, listener: Listener): () => void {
+    return subscribe(this.#inbox, runId, listener)
+  }
+
+  onEnded(runId: string, listener: Listener): () => void {
+    return subscribe(this.#ended, runId, listener)
+  }
+
+  publish(news: FlushNews): void {
+    if (news.due.size > 0 || news.dueIn !== null) for (const listener of this.#due) listener(news)
+    for (const runId of news.inbox) tell(this.#inbox.get(runId))
+    for (const runId of news.ended) tell(this.#ended.get(runId))
+  }
+
+  anything(): void {
+    tell(this.#anything)
+  }
+}
+
+function subscribe(
+  listeners: Map<string, Set<Listener>>,
+  key: string,
+  listener: Listener
+): () => void {
+  const set = listeners.get(key) ?? new Set()
+  listeners.set(key, set.add(listener))
+  return () => {
+    set.delete(listener)
+    if (set.size === 0 && listeners.get(key) === set) listeners.delete(key)
+  }
+}
+
+function tell(listeners: ReadonlySet<Listener> | undefined): void {
+  for (const listener of [...(listeners ?? [])]) listener()
+}

@@ -1,0 +1,214 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { decode, encode } from '../core/payload.ts'
+import { decideRetry, DEFAULT_RETRY_POLICY, type RetryPolicy } from '../core/retry_policy.ts'
+import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
+import { E_UNKNOWN_STEP, SchemaValidationError } from '../errors.ts'
+import type { Outcome, StepTask } from '../replay/operation.ts'
+import type { RunLogger, StepContext } from '../types/step.ts'
+import type { StepDefinition } from './definitions.ts'
+import { runInScope } from './scope.ts'
+
+/** A longer back-off suspends the run instead of keeping it here. */
+const LONGEST_WAIT_HERE_MS = 1_000
+/** How long a further attempt waits for the function of one that timed out to return. */
+const OVERRUN_GRACE_MS = 5_000
+
+/** What the attempts of a step tell their run. */
+export interface StepListener {
+  ended(seq: number, outcome: Outcome, attempts: number): void
+  attemptFailed(
+    seq: number,
+    failure: { attempts: number; error: string; retryIn: number | null }
+  ): void
+}
+
+export interface StepRunnerParams {
+  runId: string
+  log: RunLogger
+  maxPayloadBytes: number
+  step: (name: string) => StepDefinition | undefined
+  listener: StepListener
+  jitter: () => number
+}
+
+type Attempted = { output: string } | { error: SerializedError }
+
+/** Runs the steps of one run: attempts, time limits, retries. */
+export class StepRunner {
+  #params: StepRunnerParams
+  #controllers = new Map<number, AbortController>()
+  #functions = new Set<Promise<unknown>>()
+  #attempts = 0
+  #isStopped = false
+
+  constructor(params: StepRunnerParams) {
+    this.#params = params
+  }
+
+  /** Begins a step. Its end, or the failure of an attempt, is told to the listener; a stopped runner tells nothing. */
+  start(task: StepTask): void {
+    void this.#run(task)
+  }
+
+  /** Aborts one step whose outcome nobody waits for. */
+  abandon(seq: number): void {
+    this.#controllers.get(seq)?.abort(new Error('The run ended without waiting for this step'))
+  }
+
+  /** Aborts the signals of all steps and starts no further attempt; outcomes that come all the same are told. */
+  drain(reason: Error): void {
+    this.#isStopped = true
+    for (const controller of this.#controllers.values()) controller.abort(reason)
+  }
+
+  /** Resolves when no function of a step is at work, those that outlived their time limit included. */
+  async quiet(): Promise<void> {
+    while (this.#functions.size > 0) await Promise.allSettled(this.#functions)
+  }
+
+  /** Whether no attempt is under way whose outcome is still to be told. */
+  get isIdle(): boolean {
+    return this.#attempts === 0
+  }
+
+  async #run(task: StepTask): Promise<void> {
+    for (let attempt = task.attempts + 1; ; attempt++) {
+      this.#attempts++
+      const pauseMs = this.#tell(task, attempt, await this.#attempt(task, attempt))
+      this.#attempts--
+      if (pauseMs === null) return
+      await delay(pauseMs)
+      if (this.#isStopped) return
+    }
+  }
+
+  /** Tells the listener what an attempt came to. How long to pause before the next one here; null = there is none. */
+  #tell(task: StepTask, attempts: number, came: Attempted): number | null {
+    const { listener, maxPayloadBytes, jitter } = this.#params
+    const { seq } = task
+    if ('output' in came) {
+      listener.ended(seq, { status: 'completed', output: came.output }, attempts)
+      return null
+    }
+    if (this.#isStopped) return null
+    const error = encodeError(came.error, { maxBytes: maxPayloadBytes })
+    const decision = decideRetry({
+      error: came.error,
+      attempt: attempts,
+      policy: this.#policyOf(task),
+      jitter: jitter(),
+    })
+    if (decision.kind === 'give_up') {
+      listener.ended(seq, { status: 'failed', error }, attempts)
+      return null
+    }
+    const isLong = decision.delayMs > LONGEST_WAIT_HERE_MS
+    listener.attemptFailed(seq, { attempts, error, retryIn: isLong ? decision.delayMs : null })
+    return isLong ? null : decision.delayMs
+  }
+
+  #policyOf(task: StepTask): RetryPolicy {
+    const defined = 'input' in task.work ? this.#params.step(task.name)?.options : undefined
+    const retries = task.call.retries ?? defined?.retries ?? DEFAULT_RETRY_POLICY.retries
+    const firstMs = task.call.backoffMs ?? defined?.backoffMs
+    const { backoff } = DEFAULT_RETRY_POLICY
+    return { retries, backoff: firstMs === undefined ? backoff : { ...backoff, firstMs } }
+  }
+
+  async #attempt(task: StepTask, attempt: number): Promise<Attempted> {
+    const controller = new AbortController()
+    this.#controllers.set(task.seq, controller)
+    const { promise: failure, reject: fail } = Promise.withResolvers<never>()
+    const running = runInScope({ kind: 'step', name: task.name, fail }, async () =>
+      this.#call(task, this.#contextOf(task, { attempt, signal: controller.signal }))
+    )
+    this.#functions.add(running)
+    void running.then(
+      () => this.#functions.delete(running),
+      () => this.#functions.delete(running)
+    )
+    try {
+      const value = await this.#limited(task, { running, failure, controller })
+      const label = `output of step ${task.name}`
+      return { output: encode(value, { label, maxBytes: this.#params.maxPayloadBytes }) }
+    } catch (error) {
+      return { error: serializeError(error) }
+    } finally {
+      this.#controllers.delete(task.seq)
+    }
+  }
+
+  /** What the attempt comes to, or its failure when its time is over or a promise of its own was left to reject. */
+  async #limited(
+    task: StepTask,
+    params: { running: Promise<unknown>; failure: Promise<never>; controller: AbortController }
+  ): Promise<unknown> {
+    const { running, failure, controller } = params
+    const definition = 'input' in task.work ? this.#params.step(task.name) : undefined
+    const timeoutMs = task.call.timeoutMs ?? definition?.options.timeoutMs
+    if (timeoutMs === undefined) return Promise.race([running, failure])
+    const timer = new AbortController()
+    const timedOut = delay(timeoutMs, 'timed out' as const, { signal: timer.signal })
+    try {
+      const first = await Promise.race([
+        running.then((value) => ({ value })),
+        failure,
+        timedOut.catch(() => 'cancelled' as const),
+      ])
+      if (typeof first === 'object') return first.value
+    } finally {
+      timer.abort()
+    }
+    const error = new StepTimeout(task.name, timeoutMs)
+    controller.abort(error)
+    await Promise.race([running.catch(() => {}), delay(OVERRUN_GRACE_MS, null, { ref: false })])
+    throw error
+  }
+
+  async #call(task: StepTask, context: StepContext): Promise<unknown> {
+    if ('local' in task.work) return task.work.local(context)
+    const definition = this.#params.step(task.name)
+    if (!definition)
+      throw new E_UNKNOWN_STEP([
+        task.name,
+        'Import the file that defines it, or put it into app/steps',
+      ])
+    const { input: inputSchema, output: outputSchema } = definition.options
+    const input = await parse(inputSchema, decode(task.work.input), 'invalid_input')
+    return parse(outputSchema, await definition.run(input, context), 'invalid_output')
+  }
+
+  #contextOf(task: StepTask, params: { attempt: number; signal: AbortSignal }): StepContext {
+    const { runId, log } = this.#params
+    return { id: `${runId}:${task.seq}`, ...params, log, heartbeat: () => {} }
+  }
+}
+
+class StepTimeout extends Error {
+  readonly code = 'step_timeout'
+
+  constructor(name: string, timeoutMs: number) {
+    super(`Step "${name}" ran longer than ${timeoutMs} ms`)
+    this.name = 'StepTimeout'
+  }
+}
+
+/** The value as a Standard Schema gives it back; without a schema, the value. Throws SchemaValidationError. */
+export async function parse(
+  schema: StandardSchemaV1 | null | undefined,
+  value: unknown,
+  code: 'invalid_input' | 'invalid_output'
+): Promise<unknown> {
+  if (!schema) return value
+  const result = await schema['~standard'].validate(value)
+  if (!result.issues) return result.value
+  const [first] = result.issues
+  const where = first?.path?.map((part) => (typeof part === 'object' ? part.key : part)).join('.')
+  const at = where ? ` at ${where}` : ''
+  throw new SchemaValidationError(
+    `The ${code === 'invalid_input' ? 'input' : 'output'} does not fit its schema${at}: ${first?.message}`,
+    code,
+    result.issues
+  )
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import type { NameLock, Store } from '../contracts/store.ts'
+import type { Lease } from '../engine/lease.ts'
+import type { RunLogger } from '../types/step.ts'
+import { Loop } from './loop.ts'
+
+interface SessionParams {
+  store: Store
+  /** Stable name, of which this process holds the lock. */
+  name: string
+  lock: NameLock
+  leaseMs: number
+  log: RunLogger
+  descriptor: () => string
+  /** The lease was recovered by others: every turn is void. A new instance follows at once. */
+  onLost: () => void
+}
+
+const RETRY_MS = 500
+
+/**
+ * The lease of a worker process: its row, renewed every third of its duration. When others have recovered it, the
+ * process goes on as a new instance.
+ */
+export class WorkerSession implements Lease {
+  #params: SessionParams
+  #instance = randomUUID()
+  #heldUntil = 0
+  #healthySince = performance.now()
+  #settled = Promise.withResolvers<boolean>()
+  #loop: Loop
+
+  constructor(params: SessionParams) {
+    this.#params = params
+    this.#loop = new Loop({
+      pass: () => this.renew(),
+      retryMs: Math.min(RETRY_MS, params.leaseMs / 6),
+      onError: (err) => {
+        this.#healthySince = Infinity
+        params.log.warn({ err }, 'The lease could not be renewed; trying again')
+      },
+    })
+  }
+
+  get owner(): string {
+    return this.#instance
+  }
+
+  get isHeld(): boolean {
+    return performance.now() < this.#heldUntil
+  }
+
+  /** For how long, in ms, every renewal has succeeded. */
+  get healthyMs(): number {
+    return Math.max(0, performance.now() - this.#healthySince)
+  }
+
+  async held(): Promise<boolean> {
+    if (this.isHeld) return true
+    this.#loop.trigger()
+    return this.#settled.promise
+  }
+
+  /** Announces the process, takes over the runs of earlier instances of its name, and begins to renew. */
+  async start(): Promise<void> {
+    await this.#register({ takeOver: true })
+    this.#loop.start()
+  }
+
+  /** Stops renewing and takes the row away; the runs have been released before. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+    this.#heldUntil = 0
+    this.#settled.resolve(false)
+    await this.#params.store.removeWorker(this.#instance)
+    await this.#params.lock.release()
+  }
+
+  /** One renewal. */
+  async renew(): Promise<number> {
+    const { store, leaseMs, onLost } = this.#params
+    const asked = performance.now()
+    const isRenewed = await store.renewWorker(this.#instance)
+    if (isRenewed) this.#hold(asked)
+    else {
+      this.#heldUntil = 0
+      this.#settle(false)
+      onLost()
+      this.#instance = randomUUID()
+      await this.#register({ takeOver: false })
+    }
+    return leaseMs / 3
+  }
+
+  async #register({ takeOver }: { takeOver: boolean }): Promise<void> {
+    const { store, name, leaseMs, descriptor, log } = this.#params
+    const asked = performance.now()
+    const worker = { instance: this.#instance, name, leaseMs, descriptor: descriptor(), takeOver }
+    const { takenOver } = await store.registerWorker(worker)
+    this.#hold(asked)
+    if (takenOver > 0) log.info(`Took over ${takenOver} runs of an earlier process named "${name}"`)
+  }
+
+  /** The lease counts from before the request: the store may have written at any time since. */
+  #hold(asked: number): void {
+    this.#heldUntil = asked + this.#params.leaseMs
+    if (this.#healthySince === Infinity) this.#healthySince = asked
+    this.#settle(true)
+  }
+
+  #settle(isHeld: boolean): void {
+    this.#settled.resolve(isHeld)
+    this.#settled = Promise.withResolvers()
+  }
+}

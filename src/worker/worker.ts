@@ -1,0 +1,215 @@
+import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { NameLock, Store } from '../contracts/store.ts'
+import type { FlushNews } from '../core/change_set.ts'
+import { claimKey } from '../core/name.ts'
+import type { WorkflowEngine } from '../engine/engine.ts'
+import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
+import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
+import { E_WORKER_NAME_TAKEN } from '../errors.ts'
+import { recovery } from '../maintenance/recovery.ts'
+import { Loop } from './loop.ts'
+import { RunPool } from './pool.ts'
+import { WorkerSession } from './session.ts'
+import { attributeUnhandledRejections } from './unhandled_rejections.ts'
+import { Watchdog } from './watchdog.ts'
+
+export interface WorkerParams {
+  engine: WorkflowEngine
+  /** Stable name; default from the options, else `<hostname>:<first free number>`. */
+  name?: string | undefined
+  /** Default from the options. */
+  concurrency?: number | undefined
+  /** Ends the process when its event loop hangs; not for development, debuggers and tests. Default false. */
+  watchdog?: boolean | undefined
+}
+
+const MAX_CLAIM = 100
+const RETRY_MS = 500
+const NAMES_TRIED = 1_000
+
+/** Executes runs: claims what is due, renews its lease, recovers what others have lost. */
+export class DurableWorker implements Starter {
+  #params: WorkerParams
+  #context: EngineContext
+  #claimKeys: readonly string[] | null = null
+  #hasBacklog = true
+  #pauseMs = 0
+  #parts: Parts | null = null
+  #stopping: Promise<void> | null = null
+
+  constructor(params: WorkerParams) {
+    this.#params = params
+    this.#context = params.engine.context
+    this.#pauseMs = this.#context.options.pollMs
+  }
+
+  /** Discovers workflows, takes the lock on its name, and begins to claim. */
+  async start(): Promise<void> {
+    const context = this.#context
+    const store = await context.store()
+    await context.discover()
+    const { name, lock } = await this.#lockName(store)
+    const { leaseMs, hangMs } = context.options
+    const session = new WorkerSession({
+      ...{ store, name, lock, leaseMs, log: context.log },
+      descriptor: () => JSON.stringify(this.#descriptor()),
+      onLost: () => {
+        context.log.warn('The lease of this worker was recovered by others: its turns are void')
+        pool.discardAll(new Error('The lease of this worker was recovered by others'))
+      },
+    })
+    const onError = (err: unknown) => context.log.warn({ err }, 'A pass has failed; trying again')
+    const claims = new Loop({ pass: () => this.#claim(), retryMs: RETRY_MS, onError })
+    const pool = new RunPool({
+      ...{ context, lease: session },
+      concurrency: this.#params.concurrency ?? context.options.worker.concurrency,
+      onFree: () => {
+        if (this.#hasBacklog) claims.trigger()
+      },
+    })
+    const task = recovery({
+      ...{ store, leaseMs, healthyMs: () => session.healthyMs },
+      onRecovered: ({ workers, runs }) => {
+        context.log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
+        claims.trigger()
+      },
+    })
+    const pass = () => task.runOnce().then(() => task.intervalMs)
+    const recoveries = new Loop({ pass, retryMs: RETRY_MS, onError })
+    const unsubscribe = [
+      context.news.onDue((news) => this.#onDue(news)),
+      context.news.onAnything(() => claims.trigger()),
+      context.registry.onChange(() => this.#onRegistered()),
+      attributeUnhandledRejections(),
+    ]
+    const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
+    this.#parts = { store, session, pool, claims, recoveries, unsubscribe, watchdog }
+    await session.start()
+    context.starter = this
+    claims.start()
+    recoveries.start()
+  }
+
+  /** Resolves when nothing is due and nothing is executed here. */
+  async whenIdle(): Promise<void> {
+    for (;;) {
+      const parts = this.#started()
+      await this.#context.commits.idle()
+      if (parts.pool.isEmpty && (await parts.store.nextDueIn(this.#keys())) !== 0) return
+      parts.claims.trigger()
+      await delay(10)
+    }
+  }
+
+  /**
+   * Stops claiming, lets steps finish for up to `drainMs`, hands the rest back uncounted, and keeps its lease until
+   * that is done. Idempotent.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  offer(key: string): Slot | null {
+    const parts = this.#parts
+    if (!parts || this.#hasBacklog || !parts.session.isHeld || parts.pool.free === 0) return null
+    return this.#keys().includes(key) ? parts.pool.reserve() : null
+  }
+
+  async #stop(): Promise<void> {
+    const parts = this.#parts
+    if (!parts) return
+    const context = this.#context
+    if (context.starter === this) context.starter = null
+    await Promise.all([parts.claims.stop(), parts.recoveries.stop()])
+    await parts.pool.drain(context.options.drainMs)
+    await context.commits.idle()
+    await parts.session.stop()
+    for (const stop of parts.unsubscribe) stop()
+    await parts.watchdog?.stop()
+    this.#parts = null
+  }
+
+  #started(): Parts {
+    if (!this.#parts) throw new Error('The worker has not been started')
+    return this.#parts
+  }
+
+  /** One pass of claiming. */
+  async #claim(): Promise<number> {
+    const { store, session, pool } = this.#started()
+    const { pollMs, idlePollMs } = this.#context.options
+    const claimKeys = this.#keys()
+    if (claimKeys.length === 0 || !session.isHeld) return pollMs
+    const limit = Math.min(pool.free, MAX_CLAIM)
+    if (limit === 0) {
+      this.#hasBacklog = true
+      return idlePollMs
+    }
+    const rows = await store.claim({ owner: session.owner, claimKeys, limit })
+    this.#hasBacklog = rows.length === limit
+    if (rows.length > 0) await pool.execute(rows)
+    if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
+    const dueIn = await store.nextDueIn(claimKeys)
+    this.#pauseMs = rows.length > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
+    return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
+  }
+
+  #onDue({ due, dueIn }: FlushNews): void {
+    const keys = this.#keys()
+    if (keys.some((key) => due.has(key))) this.#parts?.claims.trigger()
+    if (dueIn !== null) this.#parts?.claims.within(dueIn)
+  }
+
+  #onRegistered(): void {
+    this.#claimKeys = null
+    const parts = this.#parts
+    if (!parts) return
+    parts.claims.trigger()
+    const descriptor = JSON.stringify(this.#descriptor())
+    parts.store.describeWorker(parts.session.owner, descriptor).catch((err) => {
+      this.#context.log.warn({ err }, 'The worker could not announce a new workflow')
+    })
+  }
+
+  #keys(): readonly string[] {
+    const { registry, options } = this.#context
+    this.#claimKeys ??= options.namespaces.flatMap((namespace) =>
+      registry.workflows().map(({ name, version }) => claimKey(namespace, name, version))
+    )
+    return this.#claimKeys
+  }
+
+  #descriptor(): WorkerDescriptor {
+    const concurrency = this.#params.concurrency ?? this.#context.options.worker.concurrency
+    return { claimKeys: this.#keys(), concurrency, pid: process.pid, host: hostname() }
+  }
+
+  /** A name that was given belongs to one live process at a time; else the first free one of this host is taken. */
+  async #lockName(store: Store): Promise<{ name: string; lock: NameLock }> {
+    const given = this.#params.name ?? this.#context.options.worker.name
+    if (given !== null) {
+      const lock = await store.lockName(given)
+      if (lock) return { name: given, lock }
+      throw new E_WORKER_NAME_TAKEN([given])
+    }
+    const host = hostname().replaceAll(/\s/g, '-')
+    for (let number = 1; number <= NAMES_TRIED; number++) {
+      const name = `${host}:${number}`
+      const lock = await store.lockName(name)
+      if (lock) return { name, lock }
+    }
+    throw new E_WORKER_NAME_TAKEN([`${host}:1 to ${host}:${NAMES_TRIED}`])
+  }
+}
+
+interface Parts {
+  store: Store
+  session: WorkerSession
+  pool: RunPool
+  claims: Loop
+  recoveries: Loop
+  unsubscribe: (() => void)[]
+  watchdog: Watchdog | null
+}
