@@ -5,17 +5,22 @@ import type { OfRun } from '../../core/plan.ts'
 export class HistoryTable {
   #records = new Map<string, Map<string, HistoryRecord>>()
 
-  /** Throws when a position of a record is taken, by a stored record or another of these. */
-  assertFree(records: readonly OfRun<HistoryRecord>[]) {
+  /** Runs whose position is taken, by a stored record or by another of these. */
+  colliding(records: readonly OfRun<HistoryRecord>[]): Map<string, Error> {
+    const found = new Map<string, Error>()
     const seen = new Set<string>()
     for (const record of records) {
       const key = `${record.runId} ${keyOf(record)}`
       if (seen.has(key) || this.#records.get(record.runId)?.has(keyOf(record)))
-        throw new Error(
-          `The history of run "${record.runId}" has a record at position ${record.seq} already; nothing of the batch was written`
+        found.set(
+          record.runId,
+          new Error(
+            `The history of "${record.runId}" has a record at position ${record.seq} already`
+          )
         )
       seen.add(key)
     }
+    return found
   }
 
   add({ runId, ...record }: OfRun<HistoryRecord>) {

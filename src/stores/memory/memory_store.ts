@@ -8,16 +8,17 @@ import type {
   NewWorker,
   RunPage,
   RunQuery,
+  RunStanding,
   Store,
   StoredRun,
   StrandedRun,
   WorkerRow,
 } from '../../contracts/store.ts'
 import type { Write } from '../../core/change_set.ts'
-import { foldBatch } from '../../core/fold.ts'
 import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
 import { isTerminal, type RunRow } from '../../core/run.ts'
 import { claimed } from '../../core/transition.ts'
+import { flush } from './flush.ts'
 import { MemoryDatabase } from './memory_database.ts'
 import { runPage } from './run_page.ts'
 import { strandedRuns } from './stranded_runs.ts'
@@ -65,10 +66,9 @@ export class MemoryStore implements Store {
   }
 
   async commit(writes: readonly Write[]): Promise<Flush> {
-    const plan = foldBatch(writes, this.database.locked())
-    this.database.apply(plan)
+    const flushed = flush(this.database, writes)
     this.database.changed(this)
-    return { answers: plan.answers, news: plan.news }
+    return flushed
   }
 
   async claim({ owner, claimKeys, limit }: ClaimRequest): Promise<RunRow[]> {
@@ -137,6 +137,10 @@ export class MemoryStore implements Store {
     return this.database.workers.renew(instance, this.database.now())
   }
 
+  async describeWorker(instance: string, descriptor: string): Promise<void> {
+    this.database.workers.describe(instance, descriptor)
+  }
+
   async removeWorker(instance: string): Promise<void> {
     this.database.workers.remove(instance)
   }
@@ -169,6 +173,13 @@ export class MemoryStore implements Store {
     const row = runs.get(runId)
     const payloads = runs.payloads(runId)
     return row && payloads ? { ...row, ...payloads, tags: [...runs.tags(runId)] } : null
+  }
+
+  async statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {
+    const rows = [...new Set(runIds)].map((id) => this.database.runs.get(id))
+    return rows
+      .filter((row) => row !== undefined)
+      .map(({ id, claimKey, status }) => ({ runId: id, claimKey, status }))
   }
 
   async listRuns(query: RunQuery): Promise<RunPage> {

@@ -15,7 +15,7 @@ export class RunTable {
 
   insert({ row, tags, input, output, error }: RunInsert) {
     this.#payloads.set(row.id, { input, output, error })
-    this.#tags.set(row.id, [...tags])
+    this.#tags.set(row.id, [...new Set(tags)])
     if (row.parent) addTo(this.#children, row.parent.runId, row.id)
     this.replace(row)
   }

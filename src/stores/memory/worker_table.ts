@@ -20,6 +20,11 @@ export class WorkerTable {
     return true
   }
 
+  describe(instance: string, descriptor: string) {
+    const worker = this.#workers.get(instance)
+    if (worker) worker.descriptor = descriptor
+  }
+
   remove(instance: string) {
     this.#workers.delete(instance)
   }

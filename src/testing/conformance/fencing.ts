@@ -108,19 +108,41 @@ export function fencingChecks(check: Check) {
     }
   })
 
-  check('refuses a second record at one position, and the batch it comes in', async (db) => {
+  check('refuses a run that records one position twice, and no other of the batch', async (db) => {
     const [first, second] = [await db.running('r1'), await db.running('r2')]
     await db.turn(first, { records: [record(0)] })
-    const again = turn(first, { records: [record(0, { output: '"other"' })], end: COMPLETE })
-    await assert.rejects(db.commit(turn(second, { end: COMPLETE }), again))
+    const again = turn(first, {
+      records: [record(1), record(0, { output: '"other"' })],
+      children: [{ run: newRun('started by it'), acknowledge: false }],
+      signals: [signalSend('s1', 'go')],
+    })
+    const types = await db.answers(
+      turn(second, { records: [record(0)] }),
+      again,
+      turn(second, { end: COMPLETE }),
+      turn(first, { end: COMPLETE })
+    )
+    assert.deepEqual(types, ['committed', 'refused', 'committed', 'refused'])
     const { history } = await db.load('r1')
     assert.deepEqual(
       history.map(({ output }) => output),
       ['{"v":0}']
     )
     assert.equal(await db.field('r1', 'status'), 'running')
-    assert.equal(await db.field('r2', 'status'), 'running')
-    await db.turn(second, { end: COMPLETE })
+    assert.equal(await db.field('r2', 'status'), 'completed')
+    assert.equal(await db.store.getRun('started by it'), null)
+    assert.deepEqual(await db.keptOf('go'), [])
+  })
+
+  check('refuses it when both records come in one batch', async (db) => {
+    const row = await db.running('r1')
+    const types = await db.answers(
+      turn(row, { records: [record(0)] }),
+      turn(row, { records: [record(0)] })
+    )
+    assert.deepEqual(types, ['refused', 'refused'])
+    const { history } = await db.load('r1')
+    assert.deepEqual(history, [])
   })
 
   check(

@@ -15,6 +15,15 @@ export function leasingChecks(check: Check) {
     assert.equal(until - startedAt, LEASE_MS)
   })
 
+  check('replaces what a worker announces of itself', async (db) => {
+    await db.registerWorker('w2')
+    await db.store.describeWorker('w2', '{"v":2}')
+    await db.store.describeWorker('unknown', '{}')
+    const workers = await db.store.listWorkers()
+    const described = Object.fromEntries(workers.map((row) => [row.instance, row.descriptor]))
+    assert.deepEqual(described, { w1: '{"name":"w1"}', w2: '{"v":2}' })
+  })
+
   check('makes the runs of an expired worker due, still running (P4)', async (db) => {
     const row = await db.running('r1')
     await db.turn(await db.running('asleep'), {

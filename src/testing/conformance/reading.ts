@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { RunQuery } from '../../contracts/store.ts'
 import type { Scenario } from './scenario.ts'
 import type { Check } from './suite.ts'
-import { COMPLETE, FAIL, newRun, parentLink, start } from './writes.ts'
+import { claimKeyOf, COMPLETE, FAIL, newRun, parentLink, start } from './writes.ts'
 
 async function pages(db: Scenario, query: RunQuery): Promise<string[][]> {
   const found: string[][] = []
@@ -23,6 +23,21 @@ export function readingChecks(check: Check) {
   check('answers null for a run that does not exist', async (db) => {
     assert.equal(await db.store.getRun('unknown'), null)
     assert.deepEqual(await db.store.listRuns({}), { runs: [], next: null })
+  })
+
+  check('says where the runs stand that it is asked for', async (db) => {
+    await db.turn(await db.running('done'), { end: COMPLETE })
+    await db.pending('r1', { workflow: 'export' })
+    await db.pending('r2')
+    const standings = await db.store.statusesOf(['r1', 'unknown', 'done', 'r1'])
+    assert.deepEqual(
+      standings.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)),
+      [
+        { runId: 'done', claimKey: claimKeyOf('import'), status: 'completed' },
+        { runId: 'r1', claimKey: claimKeyOf('export'), status: 'pending' },
+      ]
+    )
+    assert.deepEqual(await db.store.statusesOf([]), [])
   })
 
   check('lists the newest first, page by page', async (db) => {

@@ -5,7 +5,7 @@ import { CLAIM_KEY, COMPLETE, newRun, start, startLeased, turn } from './writes.
 export function startingChecks(check: Check) {
   check('stores a run that is due at once, with its payload and tags', async (db) => {
     const before = await db.store.now()
-    const run = newRun('r1', { input: '{"v":1}', tags: ['blue', 'green'], origin: 'shop' })
+    const run = newRun('r1', { input: '{"v":1}', tags: ['blue', 'green', 'blue'], origin: 'shop' })
     const { answers, news } = await db.commit({ type: 'start', run, leaseTo: null })
     const stored = await db.row('r1')
     const { input, output, error, tags, ...row } = stored
