@@ -130,7 +130,7 @@ export const OPTIONS = {
     unit: '',
     meaning: 'Label of this application on the runs of its workflows.',
   }),
-  nonDeterminism: option(nonDeterminism, {
+  nonDeterminism: option<'block' | 'fail'>(nonDeterminism, {
     default: 'block',
     unit: '',
     meaning:

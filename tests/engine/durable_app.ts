@@ -1,0 +1,57 @@
+import type { Store } from '../../src/contracts/store.ts'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { Registry } from '../../src/engine/registry.ts'
+import { resolveOptions, type GivenOptions } from '../../src/options.ts'
+import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import type { RunLogger } from '../../src/types/step.ts'
+import { DurableWorker } from '../../src/worker/worker.ts'
+
+/** Keeps what was logged, for assertions. */
+export class LogCapture implements RunLogger {
+  readonly lines: { level: string; args: unknown[] }[] = []
+  debug = (...args: unknown[]) => void this.lines.push({ level: 'debug', args })
+  info = (...args: unknown[]) => void this.lines.push({ level: 'info', args })
+  warn = (...args: unknown[]) => void this.lines.push({ level: 'warn', args })
+  error = (...args: unknown[]) => void this.lines.push({ level: 'error', args })
+}
+
+export interface AppParams {
+  store?: Store
+  options?: GivenOptions
+  inDevelopment?: boolean
+  discover?: () => Promise<void>
+}
+
+/** An engine and its workers, as one process of an application has them. */
+export class DurableApp {
+  readonly engine: WorkflowEngine
+  readonly log = new LogCapture()
+  readonly registry = new Registry()
+  #workers: DurableWorker[] = []
+
+  constructor(params: AppParams = {}) {
+    const store = params.store ?? new MemoryStore(new MemoryDatabase())
+    this.engine = new WorkflowEngine({
+      registry: this.registry,
+      openStore: async () => store,
+      discover: params.discover ?? (async () => {}),
+      maker: { make: async (target) => Reflect.construct(target as new () => object, []) as object },
+      options: resolveOptions(params.options),
+      logger: this.log,
+      inDevelopment: params.inDevelopment ?? false,
+    })
+  }
+
+  async work(params: { name?: string; concurrency?: number } = {}): Promise<DurableWorker> {
+    const worker = new DurableWorker({ engine: this.engine, ...params })
+    this.#workers.push(worker)
+    await worker.start()
+    return worker
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stop()))
+    await this.engine.stop()
+  }
+}
