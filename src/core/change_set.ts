@@ -53,7 +53,10 @@ export interface ChangeSet {
    * row makes a suspending run due at once.
    */
   seenInbox: number
-  /** Taken signals whose wait was over before: they go to the next who waits, or are kept. */
+  /**
+   * Signals that this change set takes and whose wait was over before: they go to the next who waits, or are kept.
+   * One that is no longer in the inbox was given back when its wait was closed, and is left out.
+   */
   returned: readonly SignalEntry[]
   children: readonly NewChild[]
   signals: readonly SignalSend[]

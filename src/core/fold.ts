@@ -1,5 +1,5 @@
 import type { Answer, ChangeSet, StartWrite, Write } from './change_set.ts'
-import type { ChildEntry, HistoryRecord, InboxEntry } from './history.ts'
+import type { ChildEntry, HistoryRecord, InboxEntry, SignalEntry } from './history.ts'
 import type { LockedState, OfRun, Plan, RunInsert, RunUpdate } from './plan.ts'
 import { SignalExchange } from './signal_exchange.ts'
 import { created, ended, holdsLease, notified } from './transition.ts'
@@ -135,7 +135,6 @@ class Fold {
     this.#settle(before, changes)
     for (const seq of changes.closed) this.#signals.close({ runId, seq })
     this.#giveBack(before, changes)
-    for (const signal of changes.returned) this.#signals.giveBack(signal)
     this.#startChildren(runId, changes)
     for (const wait of changes.opened) this.#open(runId, wait)
     for (const signal of changes.signals) this.#signals.send(signal)
@@ -164,19 +163,26 @@ class Fold {
     if (row.parent?.awaited) this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
   }
 
-  /** Signals that reached a wait too late to be taken go back. */
-  #giveBack({ id, inboxSeq }: RunRow, { closed, seenInbox }: ChangeSet) {
+  /**
+   * Signals that reached a wait too late go on: those the turn has read, and those it has not. One that it read
+   * while an earlier change set already gave it back is no longer there, and not given twice.
+   */
+  #giveBack({ id, inboxSeq }: RunRow, { closed, seenInbox, returned }: ChangeSet) {
+    const removed = this.#removed.get(id) ?? new Set<number>()
+    const isStored = ({ no }: SignalEntry) =>
+      !removed.has(no) && this.locked.unreadSignals(id, no - 1).some((entry) => entry.no === no)
+    for (const signal of returned.filter(isStored)) this.#signals.giveBack(signal)
+
     const isOver = this.#cleared.has(id)
     if (inboxSeq <= seenInbox || (closed.length === 0 && !isOver)) return
-    const removed = this.#removed.get(id) ?? new Set<number>()
     const unread = this.locked.unreadSignals(id, seenInbox).filter(({ no }) => !removed.has(no))
     const inBatch = (this.#inbox.get(id) ?? []).filter((entry) => entry.kind === 'signal')
-    const returning = [...unread, ...inBatch].filter(({ seq }) => isOver || closed.includes(seq))
-    const numbers = new Set(returning.map(({ no }) => no))
+    const late = [...unread, ...inBatch].filter(({ seq }) => isOver || closed.includes(seq))
+    const numbers = new Set(late.map(({ no }) => no))
     for (const { no } of unread) if (numbers.has(no)) removed.add(no)
     if (removed.size > 0) this.#removed.set(id, removed)
     this.#keepInbox(id, ({ no }) => !numbers.has(no))
-    for (const signal of returning) this.#signals.giveBack(signal)
+    for (const signal of late) this.#signals.giveBack(signal)
   }
 
   #keepInbox(runId: string, isKept: (entry: InboxEntry) => boolean) {

@@ -184,9 +184,35 @@ export function signallingChecks(check: Check) {
     await db.turn(row, { seenInbox: 1, closed: [0], returned: [entry] })
     assert.deepEqual(await db.inbox('r1'), [])
     assert.deepEqual(await db.keptOf('go'), ['s1', 's2'])
-    await db.waiting('r2', 'again')
-    await db.turn(row, { returned: [{ ...entry, token: 'again' }] })
-    assert.deepEqual(await db.signalsOf('r2'), ['s1'])
+  })
+
+  check(
+    'gives what a turn returns to the next who waits, before what it has not read',
+    async (db) => {
+      const row = await db.running('r1')
+      await db.turn(row, { opened: [waitForSignal(0, 'go'), waitForSignal(1, 'go')] })
+      await db.commit(signal('s1', 'go'), signal('s2', 'go'))
+      for (const id of ['r2', 'r3']) await db.waiting(id, 'go')
+      const [entry] = await db.inbox('r1')
+      assert.ok(entry?.kind === 'signal')
+      await db.turn(row, { seenInbox: 1, closed: [0, 1], returned: [entry], end: COMPLETE })
+      assert.deepEqual([await db.signalsOf('r2'), await db.signalsOf('r3')], [['s1'], ['s2']])
+    }
+  )
+
+  check('gives a signal back once that a turn reads while its wait is being closed', async (db) => {
+    for (const flushes of ['one flush', 'two flushes']) {
+      const row = await db.running(flushes)
+      await db.turn(row, { opened: [waitForSignal(0, flushes)] })
+      await db.commit(signal('s1', flushes))
+      const [entry] = await db.inbox(row.id)
+      assert.ok(entry?.kind === 'signal')
+      const closing = turn(row, { closed: [0] })
+      const returning = turn(row, { seenInbox: 1, returned: [entry], end: COMPLETE })
+      if (flushes === 'two flushes') await db.commit(closing)
+      await db.commit(...(flushes === 'two flushes' ? [returning] : [closing, returning]))
+      assert.deepEqual(await db.keptOf(flushes), ['s1'], flushes)
+    }
   })
 
   check('sends the signals of a turn with its commit, to itself too', async (db) => {
