@@ -1,4 +1,6 @@
 import { test } from '@japa/runner'
+import { readFile } from 'node:fs/promises'
+import { configurationPage } from '../scripts/docs/configuration.ts'
 import { OPTIONS, WORKER_OPTIONS } from '../src/option_table.ts'
 import { resolveOptions } from '../src/options.ts'
 
@@ -88,4 +90,15 @@ test.group('Options | refusals', () => {
       assert.throws(() => resolveOptions(options), message)
     })
   }
+})
+
+test.group('Options | documentation', () => {
+  test('docs/configuration.md is what the table says', async ({ assert }) => {
+    const page = await readFile(new URL('../docs/configuration.md', import.meta.url), 'utf8')
+    assert.equal(
+      page,
+      await configurationPage(),
+      'Run: node --import=@poppinss/ts-exec scripts/docs/main.ts'
+    )
+  })
 })

@@ -1,0 +1,50 @@
+import { format, resolveConfig } from 'prettier'
+import { OPTIONS, WORKER_OPTIONS, type OptionRow } from '../../src/option_table.ts'
+
+function shownDefault(row: OptionRow): string {
+  if (row.shownDefault !== undefined) return row.shownDefault
+  return typeof row.default === 'number' ? row.default.toLocaleString('en-US') : String(row.default)
+}
+
+function tableOf(rows: Record<string, OptionRow>): string {
+  const lines = Object.entries(rows).map(([name, row]) => {
+    const value = `${shownDefault(row)}${row.unit === '' ? '' : ` ${row.unit}`}`
+    return `| \`${name}\` | ${value} | ${row.meaning} | ${row.expected} |`
+  })
+  return ['| option | default | meaning | accepts |', '| --- | --- | --- | --- |', ...lines].join(
+    '\n'
+  )
+}
+
+const file = new URL('../../docs/configuration.md', import.meta.url)
+
+/** The page on configuration, made of the table of options. */
+export async function configurationPage(): Promise<string> {
+  const workerRows = Object.entries(WORKER_OPTIONS).map(([name, row]) => [`worker.${name}`, row])
+  const page = `# Configuration
+
+\`config/durable.ts\` exports the result of \`defineConfig\`. Every option may be left out: \`defineConfig({})\` keeps runs
+in the database of Lucid's default connection. An unknown option, or a value that an option does not accept, stops the
+application with \`E_INVALID_CONFIG\`, which names the option, what it got and what it expects.
+
+This page is made from the table of options by \`node --import=@poppinss/ts-exec scripts/docs/main.ts\`.
+
+## The store
+
+\`store\` is where runs and their histories live.
+
+| store | meaning |
+| --- | --- |
+| \`stores.lucid({ connection? })\` | The application's database; default: Lucid's default connection. |
+| \`stores.memory()\` | This process: every run is forgotten when it ends. For tests. |
+
+## The worker
+
+${tableOf(Object.fromEntries(workerRows))}
+
+## Everything else
+
+${tableOf(OPTIONS)}
+`
+  return format(page, { ...(await resolveConfig(file)), parser: 'markdown' })
+}
