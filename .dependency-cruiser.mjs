@@ -16,7 +16,16 @@ const layers = {
   replay: { is: 'replay/', imports: ['core', 'contracts', 'errors', 'types'] },
   engine: {
     is: 'engine/',
-    imports: ['core', 'replay', 'contracts', 'errors', 'channels', 'types', 'nearest_name'],
+    imports: [
+      'core',
+      'replay',
+      'contracts',
+      'errors',
+      'channels',
+      'types',
+      'nearest_name',
+      'options',
+    ],
   },
   maintenance: {
     is: 'maintenance/',
@@ -24,7 +33,16 @@ const layers = {
   },
   worker: {
     is: 'worker/',
-    imports: ['core', 'contracts', 'engine', 'maintenance', 'errors', 'channels'],
+    imports: [
+      'core',
+      'contracts',
+      'engine',
+      'maintenance',
+      'errors',
+      'channels',
+      'types',
+      'options',
+    ],
   },
   stores: { is: 'stores/', imports: ['core', 'contracts', 'errors'] },
   transports: { is: 'transports/', imports: ['core', 'contracts', 'errors'] },
@@ -35,7 +53,7 @@ const layers = {
   dashboard: { is: 'dashboard/', imports: ['facade', 'contracts', 'channels', 'errors'] },
   otel: { is: 'otel\\.ts$', imports: ['facade', 'contracts', 'channels', 'errors'] },
   metrics: { is: 'metrics\\.ts$', imports: ['facade', 'contracts', 'channels', 'errors'] },
-  types: { is: 'types/', imports: ['core', 'contracts', 'errors'] },
+  types: { is: 'types/(?!main\\.ts$)', imports: ['core', 'contracts', 'errors'] },
   authoring: {
     is: '(step|base_workflow|workflow_ref)\\.ts$',
     imports: ['core', 'contracts', 'engine', 'errors', 'types', 'nearest_name'],
@@ -44,6 +62,8 @@ const layers = {
     is: '(options|option_table)\\.ts$',
     imports: ['core', 'contracts', 'errors', 'nearest_name'],
   },
+  type_entry: { is: 'types/main\\.ts$', imports: ['everything'] },
+  setup: { is: 'configure/', imports: [] },
   configuration: { is: 'define_config\\.ts$', imports: ['everything'] },
 }
 

@@ -159,7 +159,7 @@ export const WORKER_OPTIONS = {
   }),
   name: option(name, {
     default: null,
-    shownDefault: '<hostname>:<first free number>',
+    shownDefault: '`<hostname>:<first free number>`',
     unit: '',
     meaning:
       'Stable name of the worker: a process that starts under it takes over the runs of its predecessor at once.',
