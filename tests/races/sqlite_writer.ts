@@ -17,12 +17,15 @@ await new Promise((resolve) => process.stdin.once('data', resolve))
 for (let index = 0; index < Number(count); index++) {
   // Half of the ids are asked for by every process, of which one gets each.
   const id = index % 2 ? `shared ${index}` : `${name} ${index}`
-  const [answer] = (await store.commit([start(id)])).answers
+  const {
+    answers: [answer],
+  } = await store.commit([start(id)])
   if (answer?.type === 'started' && answer.created) done.started++
   const rows = await store.claim({ owner: name, claimKeys: [CLAIM_KEY], limit: 3 })
   done.claimed += rows.length
   const turns = rows.map((row) => turn(row, { records: [record(0)], end: COMPLETE }))
-  for (const { type } of (await store.commit(turns)).answers) {
+  const { answers } = await store.commit(turns)
+  for (const { type } of answers) {
     if (type === 'committed') done.committed++
     if (type === 'lost') done.lost++
   }

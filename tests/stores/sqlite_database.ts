@@ -5,6 +5,7 @@ import { Database } from '@adonisjs/lucid/database'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { RunStatus } from '../../src/core/run.ts'
 import { LucidStore, type LucidStoreOptions } from '../../src/stores/lucid/lucid_store.ts'
 import { createDurableTables } from '../../src/stores/lucid/schema.ts'
 
@@ -25,6 +26,18 @@ export function connectTo(filename: string): Database {
     new LoggerFactory().create(),
     new Emitter(app)
   )
+}
+
+/** Null: there is no such run. */
+export async function statusOf(store: LucidStore, runId: string): Promise<RunStatus | null> {
+  const run = await store.getRun(runId)
+  return run === null ? null : run.status
+}
+
+/** Ids of the newest runs, at most a page. */
+export async function idsIn(store: LucidStore): Promise<string[]> {
+  const { runs } = await store.listRuns({})
+  return runs.map(({ id }) => id)
 }
 
 /** A SQLite file of its own with what is opened on it, until `remove`. */

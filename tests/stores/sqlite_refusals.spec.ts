@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { COMPLETE, record, start, startLeased, turn } from '../../src/testing/conformance/writes.ts'
-import { SqliteDatabase } from './sqlite_database.ts'
+import { idsIn, SqliteDatabase, statusOf } from './sqlite_database.ts'
 
 test.group('SQLite batch with rows that the database refuses', (group) => {
   let database: SqliteDatabase
@@ -23,7 +23,7 @@ test.group('SQLite batch with rows that the database refuses', (group) => {
         ids.map((id) => (id.startsWith('bad') ? 'refused' : 'started'))
       )
       assert.equal(news.due.size, 1)
-      for (const id of ids) assert.equal((await store.getRun(id)) === null, id.startsWith('bad'))
+      for (const id of ids) assert.equal((await statusOf(store, id)) === null, id.startsWith('bad'))
     }
   })
 
@@ -52,9 +52,20 @@ test.group('SQLite batch with rows that the database refuses', (group) => {
       ['committed', 'refused', 'committed', 'refused']
     )
     assert.deepEqual([...news.ended], ['r2'])
-    assert.equal((await store.getRun('r1'))?.status, 'running')
-    assert.lengthOf((await store.getHistory('r1'))?.records ?? [], 1)
-    assert.equal((await store.getRun('r2'))?.status, 'completed')
+    assert.equal(await statusOf(store, 'r1'), 'running')
+    const history = await store.getHistory('r1')
+    assert.lengthOf(history?.records ?? [], 1)
+    assert.equal(await statusOf(store, 'r2'), 'completed')
+  })
+
+  test('nothing is applied when a trigger gives up the whole transaction', async ({ assert }) => {
+    const store = await database.store()
+    await database.db.rawQuery(`create trigger abandon before insert on durable_runs
+      when new.id = 'worst' begin select raise(rollback, 'given up by a trigger'); end`)
+    await assert.rejects(() => store.commit(['r1', 'r2', 'worst', 'r3'].map((id) => start(id))))
+    assert.deepEqual(await idsIn(store), [])
+    await store.commit([start('r1')])
+    assert.equal(await statusOf(store, 'r1'), 'pending')
   })
 
   test('an error of another kind rejects the whole batch and applies nothing', async ({
@@ -63,6 +74,6 @@ test.group('SQLite batch with rows that the database refuses', (group) => {
     const store = await database.store()
     await database.db.rawQuery('drop table durable_payloads')
     await assert.rejects(() => store.commit([start('r1'), start('r2')]), /no such table/)
-    assert.deepEqual((await store.listRuns({})).runs, [])
+    assert.deepEqual(await idsIn(store), [])
   })
 })

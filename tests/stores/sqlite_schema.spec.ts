@@ -1,9 +1,10 @@
 import { test } from '@japa/runner'
+import { BaseSchema } from '@adonisjs/lucid/schema'
 import { existsSync } from 'node:fs'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { createDurableTables, dropDurableTables } from '../../src/stores/lucid/schema.ts'
 import { start } from '../../src/testing/conformance/writes.ts'
-import { connectTo, SqliteDatabase } from './sqlite_database.ts'
+import { connectTo, idsIn, SqliteDatabase, statusOf } from './sqlite_database.ts'
 
 test.group('SQLite schema', (group) => {
   let database: SqliteDatabase
@@ -46,7 +47,7 @@ test.group('SQLite schema', (group) => {
     await assert.rejects(() => store.open())
     await migrate(createDurableTables)
     await store.open()
-    assert.deepEqual((await store.listRuns({})).runs, [])
+    assert.deepEqual(await idsIn(store), [])
     await store.close()
   })
 
@@ -54,6 +55,26 @@ test.group('SQLite schema', (group) => {
     await migrate(createDurableTables)
     assert.lengthOf(await tables(), 9)
     await migrate(dropDurableTables)
+    assert.deepEqual(await tables(), [])
+  })
+
+  test('a migration makes the tables and takes them away again', async ({ assert }) => {
+    class Migration extends BaseSchema {
+      override async up() {
+        createDurableTables(this.schema, { version: 1 })
+      }
+      override async down() {
+        dropDurableTables(this.schema, { version: 1 })
+      }
+    }
+    const migration = (dryRun: boolean) =>
+      new Migration(database.db.connection(), 'durable', dryRun)
+    const queries = await migration(true).execUp()
+    assert.include(String(queries), 'create table durable_runs')
+    assert.deepEqual(await tables(), [])
+    await migration(false).execUp()
+    await database.store()
+    await migration(false).execDown()
     assert.deepEqual(await tables(), [])
   })
 
@@ -119,7 +140,7 @@ test.group('SQLite connection', (group) => {
     assert.isFalse(database.db.manager.has('durable:app'))
     await assert.rejects(() => store.now(), /engine has been stopped/)
     await store.open()
-    assert.equal((await store.getRun('r1'))?.status, 'pending')
+    assert.equal(await statusOf(store, 'r1'), 'pending')
   })
 
   test('does not run through the application pool, which one transaction would block', async ({
@@ -129,7 +150,7 @@ test.group('SQLite connection', (group) => {
     const trx = await database.db.transaction()
     await trx.rawQuery('select * from durable_runs')
     await store.commit([start('r1')])
-    assert.equal((await store.getRun('r1'))?.id, 'r1')
+    assert.deepEqual(await idsIn(store), ['r1'])
     await trx.rollback()
   })
 })

@@ -7,7 +7,7 @@ import {
   startLeased,
   turn,
 } from '../../src/testing/conformance/writes.ts'
-import { SqliteDatabase } from './sqlite_database.ts'
+import { SqliteDatabase, statusOf } from './sqlite_database.ts'
 
 test.group('SQLite statements', (group) => {
   let database: SqliteDatabase
@@ -54,7 +54,7 @@ test.group('SQLite statements', (group) => {
       if (row) await store.commit([turn(row, { records: [record(0)], end: COMPLETE })])
     }
     assert.deepEqual(await count(run), { statements: 15, transactions: 3 })
-    assert.equal((await store.getRun('r1'))?.status, 'completed')
+    assert.equal(await statusOf(store, 'r1'), 'completed')
   })
 
   test('a further step takes 2 in one transaction, and 1.1 among others', async ({ assert }) => {

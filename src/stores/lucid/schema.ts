@@ -53,5 +53,5 @@ function definitionFor(schema: SchemaBuilder): (table: Table) => string[] {
   const driver: unknown =
     typeof client === 'object' && client !== null ? Reflect.get(client, 'driverName') : undefined
   if (driver === 'better-sqlite3') return sqliteDefinition
-  throw new E_INVALID_CONFIG(['stores', `durable has no tables for the driver ${String(driver)}`])
+  throw new E_INVALID_CONFIG(['store', `durable has no tables for the driver ${String(driver)}`])
 }

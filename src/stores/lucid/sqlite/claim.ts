@@ -8,8 +8,9 @@ import { FRAGMENTS } from './fragments.ts'
 const CLOCK = `with clock as materialized (select ${FRAGMENTS.now} as at)`
 const CLASSES = PRIORITIES.map((priority) => `select ${priority} as value`).join(' union all ')
 
-/** Every key with every priority, unless the worker has been found lost. */
+/** Every key with every priority. */
 const PROBES = `(${FRAGMENTS.texts}) k cross join (${CLASSES}) p`
+/** A worker that has been found lost gets nothing: nobody would look for the runs it took. */
 const NOT_LOST = 'not exists (select 1 from durable_workers where instance = ? and lost = 1)'
 
 /** The due runs of one key and priority: a range of the index of due rows. */

@@ -118,10 +118,10 @@ export class SqliteConnection {
       this.run({ sql: 'release part', values: [] })
       return result
     } catch (error) {
-      if (this.handle.inTransaction) {
-        this.run({ sql: 'rollback to part', values: [] })
-        this.run({ sql: 'release part', values: [] })
-      }
+      if (!this.handle.inTransaction)
+        throw new Error('SQLite has given up the whole transaction', { cause: error })
+      this.run({ sql: 'rollback to part', values: [] })
+      this.run({ sql: 'release part', values: [] })
       throw error
     }
   }
@@ -177,7 +177,7 @@ export class SqliteConnection {
 }
 
 function refusal(connection: string, problem: string) {
-  return new E_INVALID_CONFIG(['stores', `the database connection "${connection}" ${problem}`])
+  return new E_INVALID_CONFIG(['store', `the database connection "${connection}" ${problem}`])
 }
 
 /** Several stores of one process, as in tests, have a connection each. */
