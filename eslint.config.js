@@ -7,7 +7,6 @@ const asAny = ['TSAsExpression', 'TSTypeAssertion'].map((node) => ({
 }))
 
 const impureGlobals = [
-  'Date',
   'Temporal',
   'performance',
   'process',
@@ -24,6 +23,16 @@ const impureGlobals = [
 ].map((name) => ({
   name,
   message: 'Time, ids and randomness are arguments here: core and replay are pure.',
+}))
+
+/** A Date made of an instant that was given is a value; these read the clock. */
+const clockReadings = [
+  'NewExpression[callee.name="Date"][arguments.length=0]',
+  'CallExpression[callee.name="Date"]',
+  'MemberExpression[object.name="Date"][property.name="now"]',
+].map((selector) => ({
+  selector,
+  message: 'Time is an argument here: core and replay are pure.',
 }))
 
 export default configPkg(
@@ -66,6 +75,7 @@ export default configPkg(
     files: ['src/core/**/*.ts', 'src/replay/**/*.ts'],
     rules: {
       'no-restricted-globals': ['error', ...impureGlobals],
+      'no-restricted-syntax': ['error', ...asAny, ...clockReadings],
       'no-restricted-properties': [
         'error',
         { object: 'Math', property: 'random', message: 'Randomness is an argument here.' },

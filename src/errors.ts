@@ -68,6 +68,12 @@ export const E_INVALID_SCHEMA = createError<[where: string]>(
   'E_INVALID_SCHEMA'
 )
 
+export const E_INVALID_INSTANT = createError<[value: string]>(
+  'Invalid instant %s. Use a Date, milliseconds since 1970, or an ISO text with its offset, such as ' +
+    '"2030-01-31T09:00:00Z"',
+  'E_INVALID_INSTANT'
+)
+
 /* ---------- payloads ---------- */
 
 /** A value cannot be stored and read back as it is. */

@@ -177,18 +177,21 @@ export class WorkflowEngine {
 
   /** Null: there is no such run. */
   async getRun(runId: string): Promise<WorkflowRun | null> {
-    const run = await (await this.#open()).getRun(runId)
+    const store = await this.#open()
+    const run = await store.getRun(runId)
     return run && describeRun(run)
   }
 
   /** Newest first, without payloads; `next` of a page is `after` of the following one. */
   async listRuns(query: RunQuery = {}): Promise<RunPage> {
-    return (await this.#open()).listRuns(query)
+    const store = await this.#open()
+    return store.listRuns(query)
   }
 
   /** Recorded operations of every generation, and what the run waits for. Null: there is no such run. */
   async getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
-    return (await this.#open()).getHistory(runId)
+    const store = await this.#open()
+    return store.getHistory(runId)
   }
 
   /** Resolves when the run has ended, however; rejects with E_RUN_NOT_FOUND, or E_WAIT_TIMEOUT after `timeoutMs`. */
@@ -201,11 +204,13 @@ export class WorkflowEngine {
 
   /** Live runs that nothing will wake: none, unless something is broken. */
   async findStranded(): Promise<StrandedRun[]> {
-    return (await this.#open()).findStranded()
+    const store = await this.#open()
+    return store.findStranded()
   }
 
   async listWorkers(): Promise<WorkerRow[]> {
-    return (await this.#open()).listWorkers()
+    const store = await this.#open()
+    return store.listWorkers()
   }
 
   /** Calls `listener` at each such event of this process, until the returned function is called. */
@@ -218,7 +223,8 @@ export class WorkflowEngine {
 
   /** Moves the clock of the store by `ms`, for every process on it. For tests. */
   async advanceClock(ms: number): Promise<void> {
-    await (await this.#open()).advanceClock(ms)
+    const store = await this.#open()
+    await store.advanceClock(ms)
     this.context.news.anything()
   }
 

@@ -71,7 +71,8 @@ export class RunWaiter {
 
   async #read(runId: string): Promise<WorkflowRun> {
     if (this.#isStopped) throw new E_ENGINE_STOPPED()
-    const run = await (await this.#context.store()).getRun(runId)
+    const store = await this.#context.store()
+    const run = await store.getRun(runId)
     if (!run) throw new E_RUN_NOT_FOUND([runId])
     return describeRun(run)
   }
@@ -137,7 +138,8 @@ export class RunWaiter {
     const [run] = await store.statusesOf([runId])
     if (run?.status !== 'pending') return null
     const now = await store.now()
-    const live = (await store.listWorkers()).filter(({ lost, until }) => !lost && until > now)
+    const workers = await store.listWorkers()
+    const live = workers.filter(({ lost, until }) => !lost && until > now)
     const isServed = live.some(({ descriptor }) =>
       parseDescriptor(descriptor).claimKeys.includes(run.claimKey)
     )

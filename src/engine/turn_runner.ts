@@ -201,8 +201,7 @@ export class TurnRunner {
       case 'faulted':
         return this.#block(wants, state.fault)
       case 'parked': {
-        const { kind: _kind, ...terms } = state
-        const answer = await this.#commit(wants, { kind: 'suspend', ...terms })
+        const answer = await this.#commit(wants, { kind: 'suspend', ...state.terms })
         return answer.type === 'committed' ? 'suspended' : this.#unwritten(answer)
       }
       case 'live':

@@ -1,10 +1,11 @@
 import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
+import { type Instant, parseInstant } from '../core/instant.ts'
 import { checkName, claimKey, deriveId } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
 import { DEFAULT_PRIORITY, type RunRow } from '../core/run.ts'
-import { E_INVALID_DURATION, E_NESTED_OPERATION } from '../errors.ts'
+import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
 import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
@@ -38,8 +39,6 @@ export interface ContextParams {
   stepName: (step: unknown) => string
   workflow: (target: WorkflowTarget) => NamedWorkflow
 }
-
-type Instant = Date | number | string | { toMillis(): number }
 
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
 export class RunContext implements WorkflowCtx {
@@ -89,7 +88,7 @@ export class RunContext implements WorkflowCtx {
   }
 
   sleepUntil(instant: Instant): Promise<void> {
-    return this.#call('sleepUntil()', () => sleepOperation({ dueAt: millisOf(instant) }))
+    return this.#call('sleepUntil()', () => sleepOperation({ dueAt: parseInstant(instant) }))
   }
 
   waitForSignal<T = unknown>(
@@ -228,19 +227,6 @@ export class RunContext implements WorkflowCtx {
   #encode(value: unknown, label: string): string {
     return encode(value, { label, maxBytes: this.#params.maxPayloadBytes })
   }
-}
-
-function millisOf(instant: Instant): number {
-  const ms =
-    typeof instant === 'object' && 'toMillis' in instant
-      ? instant.toMillis()
-      : typeof instant === 'number'
-        ? instant
-        : typeof instant === 'string'
-          ? Date.parse(instant)
-          : instant.getTime()
-  if (Number.isFinite(ms)) return Math.round(ms)
-  throw new E_INVALID_DURATION([String(instant), 'it is not an instant'])
 }
 
 /** A logger that says nothing while `isSilent` holds. */

@@ -37,9 +37,19 @@ export type TurnState =
   /** Something here is still at work: steps in flight, or a body that awaits what it should not. */
   | { kind: 'live'; stalled: boolean }
   /** Everything it awaits is outside. */
-  | { kind: 'parked'; dueAt: number | null; dueIn: number | null; needs: number | null }
+  | { kind: 'parked'; terms: ParkedTerms }
   | { kind: 'ended'; outcome: BodyOutcome }
   | { kind: 'faulted'; fault: TurnFault }
+
+/** When a parked turn is to be woken. */
+export interface ParkedTerms {
+  /** The earliest known due time of its waits, by the store's clock. */
+  dueAt: number | null
+  /** The shortest duration of those that are still to be written. */
+  dueIn: number | null
+  /** Ends of children without which waking is not worth it; null = anything wakes. */
+  needs: number | null
+}
 
 /** What a turn wants written, and what it wants done once that is durable. */
 export interface TurnWants {
@@ -572,7 +582,7 @@ export class Turn {
         dueAt = Math.min(dueAt ?? called.dueAt, called.dueAt)
     const needed = open.map(({ operation }) => operation.needs()).filter((n) => n !== null)
     const needs = needed.length > 0 ? Math.min(...needed) : null
-    return { kind: 'parked', dueAt, dueIn, needs }
+    return { kind: 'parked', terms: { dueAt, dueIn, needs } }
   }
 
   /** Steps in flight when the body ends are recorded as such; nobody waits for their outcome. */

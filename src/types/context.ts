@@ -1,3 +1,4 @@
+import type { Instant } from '../core/instant.ts'
 import type { RunLogger, StepArgs, StepCall, StepContext, StepHandler, StepOutput } from './step.ts'
 import type { WorkflowClass, WorkflowRef } from './workflow.ts'
 
@@ -39,8 +40,8 @@ export interface WorkflowCtx {
 
   /** A duration such as '5 minutes' or 300_000 (ms). */
   sleep(duration: string | number): Promise<void>
-  /** An instant: a Date, ms since 1970, or an ISO string. One that has passed wakes at once. */
-  sleepUntil(instant: Date | number | string | { toMillis(): number }): Promise<void>
+  /** An instant that has passed wakes at once. Throws E_INVALID_INSTANT. */
+  sleepUntil(instant: Instant): Promise<void>
 
   /** Resolves to the payload of the next signal for this token; rejects with code `signal_timeout` after `timeout`. */
   waitForSignal<T = unknown>(

@@ -1,5 +1,4 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { WorkflowCtx } from './context.ts'
 
 export interface WorkflowOptions {
   name: string
@@ -9,8 +8,9 @@ export interface WorkflowOptions {
   tags?: readonly string[] | undefined
 }
 
+/** A class with a body. (Its context is checked where the class is written: the two types name each other.) */
 export interface WorkflowClass<I = any, O = any> {
-  new (...args: any[]): { run(ctx: WorkflowCtx, input: I): O | Promise<O> }
+  new (...args: any[]): { run(ctx: any, input: I): O | Promise<O> }
   workflow?: WorkflowOptions
 }
 

@@ -117,7 +117,8 @@ export class RunPool {
     for (;;) {
       try {
         const store = await context.store()
-        return new Map((await store.load(requests)).map((run) => [run.runId, run]))
+        const loaded = await store.load(requests)
+        return new Map(loaded.map((run) => [run.runId, run]))
       } catch (err) {
         context.log.warn({ err }, 'Claimed runs could not be loaded; trying again')
         await delay(LOAD_RETRY_MS)

@@ -36,7 +36,7 @@ export function childOperation(params: { workflow: string; child: ChildFactory }
       }
     },
     needs: () => 1,
-    outcomeOf: ([child]) => (child ? outcomeOfChild(child, workflow) : null),
+    outcomeOf: ([outcome]) => (outcome ? outcomeOfChild(outcome, workflow) : null),
     receive(outcome) {
       if (outcome.status === 'completed') return decode(outcome.output)
       throw childError(outcome.error)
@@ -79,8 +79,8 @@ export function startChildOperation(params: {
 
 /** What a body catches, made of what `outcomeOfChild` recorded. */
 export function childError(recorded: string): ChildError {
-  const failure = decodeError(recorded) as ChildFailure
-  return new ChildError(failure, { runId: failure.runId, status: failure.status, attempts: 1 })
+  const { runId, status, ...error } = decodeError(recorded) as ChildFailure
+  return new ChildError(error, { runId, status, attempts: 1 })
 }
 
 interface ChildFailure extends SerializedError {
@@ -102,8 +102,9 @@ export function outcomeOfChild(child: ChildOutcome, workflow: string): Outcome |
     case 'failed':
     case 'cancelled':
     case 'dead': {
-      const { stack: _stack, ...own } =
-        child.error === null ? NO_ERROR(workflow, status) : decodeError(child.error)
+      const own = child.error === null ? NO_ERROR(workflow, status) : decodeError(child.error)
+      // The child's stack stays with the child.
+      delete own.stack
       return failure({ ...own, code: own.code ?? 'child_failed', runId, status })
     }
   }
