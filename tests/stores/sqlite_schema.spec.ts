@@ -143,6 +143,13 @@ test.group('SQLite connection', (group) => {
     assert.equal(await statusOf(store, 'r1'), 'pending')
   })
 
+  test('does not keep the application from closing its connections', async ({ assert }) => {
+    const store = await database.store()
+    await database.db.manager.closeAll()
+    await store.commit([start('r1')])
+    assert.equal(await statusOf(store, 'r1'), 'pending')
+  })
+
   test('does not run through the application pool, which one transaction would block', async ({
     assert,
   }) => {

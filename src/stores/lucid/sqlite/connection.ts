@@ -19,7 +19,7 @@ const RETRY_MS = 1
 
 /**
  * The engine's own connection to a SQLite database: a Lucid connection made of the application's configuration,
- * whose driver handle is acquired once. Statements are prepared once and run synchronously; no transaction spans an
+ * whose driver opens one handle that is kept. Statements are prepared once and run synchronously; no transaction spans an
  * `await`, so that whatever runs on this connection sees committed rows only.
  */
 export class SqliteConnection {
@@ -145,9 +145,10 @@ export class SqliteConnection {
     const name = freeName(db, connection)
     db.manager.add(name, { ...config, debug: false, pool: { min: 0, max: 1 } })
     const { client } = db.connection(name).getWriteClient()
-    const handle: SqliteHandle = await client.acquireConnection()
+    // Not through the pool: it would wait for this handle whenever the application closes all of its connections.
+    const handle: SqliteHandle = await client.acquireRawConnection()
     this.#release = async () => {
-      await client.releaseConnection(handle)
+      handle.close()
       await db.manager.close(name, true)
     }
     await this.#prepare(handle)
