@@ -2,6 +2,7 @@ import { BaseCommand, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { constants } from 'node:os'
 import { WorkflowEngine } from '../src/engine/engine.ts'
+import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { WorkReport, type WorkCounts, type WorkEvent } from '../src/worker/work_report.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
 
@@ -39,8 +40,9 @@ export default class DurableWork extends BaseCommand {
     const engine = await this.app.container.make(WorkflowEngine)
     const worker = new DurableWorker({
       engine,
-      ...(this.name !== undefined && { name: this.name }),
-      ...(this.concurrency !== undefined && { concurrency: this.concurrency }),
+      watchdog: isWatchdogWanted(this.app),
+      name: this.name,
+      concurrency: this.concurrency,
     })
     const report = await this.#report(engine)
     this.app.terminating(async () => {

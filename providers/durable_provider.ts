@@ -8,6 +8,7 @@ import { Registry } from '../src/engine/registry.ts'
 import type { InstanceMaker } from '../src/engine/step_declarations.ts'
 import { E_INVALID_CONFIG } from '../src/errors.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
+import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
 
 declare module '@adonisjs/core/types' {
@@ -45,10 +46,15 @@ export default class DurableProvider {
     const { options } = await this.app.container.make('durable.config')
     if (!options.worker.embedded) return
     const engine = await this.app.container.make(WorkflowEngine)
-    this.#worker = new DurableWorker({ engine })
+    this.#worker = new DurableWorker({ engine, watchdog: isWatchdogWanted(this.app) })
     // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
     this.app.listenOnce('SIGINT', () => void this.app.terminate())
-    await this.#worker.start()
+    try {
+      await this.#worker.start()
+    } catch (err) {
+      const logger = await this.app.container.make('logger')
+      logger.error({ err }, 'The embedded worker could not start: this server runs no workflows')
+    }
   }
 
   async #config(): Promise<ResolvedConfig> {

@@ -1,0 +1,162 @@
+import { IgnitorFactory } from '@adonisjs/core/factories'
+import type { ApplicationService } from '@adonisjs/core/types'
+import { test } from '@japa/runner'
+import type { TestContext } from '@japa/runner/core'
+import { pathToFileURL } from 'node:url'
+import { BaseWorkflow } from '../../src/base_workflow.ts'
+import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { RecordingStore } from './recording_store.ts'
+
+type Environment = 'web' | 'console' | 'repl' | 'test'
+
+class Greeting extends BaseWorkflow {
+  static override workflow = { name: 'provider.greeting' }
+  async run(_: unknown, name: string) {
+    return `Hello ${name}`
+  }
+}
+
+/** An application with the provider, booted and not yet started. */
+async function bootApp(
+  { fs, cleanup }: Pick<TestContext, 'fs' | 'cleanup'>,
+  params: {
+    environment: Environment
+    nodeEnv?: string
+    mode?: 'warmup'
+    config?: DurableConfig
+  }
+): Promise<{ app: ApplicationService; store: RecordingStore }> {
+  const store = new RecordingStore()
+  const nodeEnv = process.env.NODE_ENV
+  process.env.NODE_ENV = params.nodeEnv ?? 'production'
+  const ignitor = new IgnitorFactory()
+    .withCoreProviders()
+    .withCoreConfig()
+    .merge({
+      rcFileContents: {
+        providers: [() => import('../../providers/durable_provider.ts')],
+      },
+      config: { durable: defineConfig({ store: store.provider(), ...params.config }) },
+    })
+    .create(pathToFileURL(`${fs.basePath}/`), { importer: (path) => import(path) })
+  const app = ignitor.createApp(params.environment)
+  if (params.mode) app.setMode(params.mode)
+  cleanup(async () => {
+    await app.terminate()
+    if (nodeEnv === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = nodeEnv
+  })
+  await app.init()
+  await app.boot()
+  return { app, store }
+}
+
+test.group('DurableProvider | lifecycle', () => {
+  const embedded = { worker: { embedded: true } }
+
+  for (const { title, runsWorker, ...params } of [
+    { title: 'web', environment: 'web', runsWorker: false },
+    {
+      title: 'web with an embedded worker',
+      environment: 'web',
+      config: embedded,
+      runsWorker: true,
+    },
+    { title: 'warmup', environment: 'web', mode: 'warmup', config: embedded, runsWorker: false },
+    { title: 'console', environment: 'console', config: embedded, runsWorker: false },
+    { title: 'repl', environment: 'repl', config: embedded, runsWorker: false },
+    { title: 'test', environment: 'test', nodeEnv: 'test', config: embedded, runsWorker: false },
+    {
+      title: 'web in the test environment',
+      environment: 'web',
+      nodeEnv: 'test',
+      config: embedded,
+      runsWorker: false,
+    },
+  ] as const) {
+    const does = runsWorker ? 'runs a worker once it is ready, and not before' : 'touches no store'
+    test(`${title}: ${does}`, async ({ assert, fs, cleanup }) => {
+      const { app, store } = await bootApp({ fs, cleanup }, params)
+      const engine = await app.container.make('durable')
+      assert.instanceOf(engine, WorkflowEngine)
+      assert.deepEqual(store.calls, [])
+
+      if ('mode' in params) await app.warmUp()
+      else await app.start(() => assert.deepEqual(store.calls, []))
+      assert.equal(store.calls.includes('registerWorker'), runsWorker)
+      if (!runsWorker) assert.deepEqual(store.calls, [])
+
+      await app.terminate()
+      const ended = ['make', 'open', 'registerWorker', 'removeWorker', 'close']
+      assert.deepEqual([...new Set(store.calls)], runsWorker ? ended : [])
+    })
+  }
+
+  test('the class and the alias are one engine', async ({ assert, fs, cleanup }) => {
+    const { app } = await bootApp({ fs, cleanup }, { environment: 'console' })
+    assert.strictEqual(
+      await app.container.make('durable'),
+      await app.container.make(WorkflowEngine)
+    )
+  })
+
+  test('a console process that starts a run opens the store, and closes it at the end', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app, store } = await bootApp({ fs, cleanup }, { environment: 'console' })
+    await app.start(() => {})
+    const { runId } = await Greeting.dispatch('Ada')
+    const engine = await app.container.make('durable')
+    assert.equal((await engine.getRun(runId))?.status, 'pending')
+    await app.terminate()
+    assert.notInclude(store.calls, 'registerWorker')
+    assert.equal(store.calls.at(-1), 'close')
+  })
+
+  test('an embedded worker executes what a request starts', async ({ assert, fs, cleanup }) => {
+    const config = { worker: { embedded: true } }
+    const { app } = await bootApp({ fs, cleanup }, { environment: 'web', config })
+    await app.start(() => {})
+    assert.equal(await Greeting.start('Ada'), 'Hello Ada')
+  })
+
+  test('a worker that cannot start leaves the server running, and says why', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    await fs.create('app/workflows/broken_for_provider.ts', 'throw new Error("no tariff")')
+    const config = { worker: { embedded: true } }
+    const { app, store } = await bootApp({ fs, cleanup }, { environment: 'web', config })
+    const logger = await app.container.make('logger')
+    const messages: unknown[] = []
+    logger.error = (...args: unknown[]) => messages.push(args)
+    await app.start(() => {})
+    assert.isTrue(app.isReady)
+    assert.notInclude(store.calls, 'registerWorker')
+    assert.lengthOf(messages, 1)
+  })
+})
+
+test.group('DurableProvider | configuration', () => {
+  test('what the application leaves out has its default', async ({ assert, fs, cleanup }) => {
+    const { app } = await bootApp({ fs, cleanup }, { environment: 'console' })
+    const { options } = await app.container.make('durable.config')
+    assert.isFalse(options.worker.embedded)
+    assert.equal(options.leaseMs, 30_000)
+  })
+
+  test('the default store needs Lucid, and says so when it is first used', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const config = { store: undefined }
+    const { app } = await bootApp({ fs, cleanup }, { environment: 'console', config })
+    const engine = await app.container.make('durable')
+    await assert.rejects(() => engine.listRuns(), /"store".*stores\.lucid\(\) needs Lucid/)
+  })
+})
