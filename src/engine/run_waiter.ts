@@ -143,7 +143,9 @@ export class RunWaiter {
     const isServed = live.some(({ descriptor }) =>
       parseDescriptor(descriptor).claimKeys.includes(run.claimKey)
     )
-    return isServed ? null : new E_NO_WORKER([runId, run.claimKey])
+    const [namespace, workflow, version] = run.claimKey.split(' ')
+    const needs = `workflow "${workflow}" version "${version}" in namespace "${namespace}"`
+    return isServed ? null : new E_NO_WORKER([runId, needs])
   }
 }
 

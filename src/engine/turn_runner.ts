@@ -7,6 +7,7 @@ import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { KnownChild, OutsideEvent } from '../replay/operation.ts'
 import { type BodyOutcome, Turn, type TurnFault, type TurnWants } from '../replay/turn.ts'
 import { type ContextParams, RunContext } from '../replay/context.ts'
+import type { ResolvedOptions } from '../options.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import { E_UNKNOWN_WORKFLOW } from '../errors.ts'
@@ -31,14 +32,14 @@ export interface TurnRunnerParams {
   registry: Registry
   lease: Lease
   log: RunLogger
-  options: { maxPayloadBytes: number; stallMs: number; nonDeterminism: 'block' | 'fail' }
+  options: Pick<ResolvedOptions, 'maxPayloadBytes' | 'stallMs' | 'idlePollMs' | 'nonDeterminism'>
+  inDevelopment: boolean
   naming: Pick<ContextParams, 'stepName' | 'workflow'>
 }
 
 // Taken when the module is loaded, so that a test's fake timers do not stop the engine.
 const { setImmediate, setTimeout, clearTimeout } = globalThis
-const LONGEST_TIMER_MS = 2_147_483_647
-const FIRST_BLOCK_RETRY_MS = 5_000
+const FIRST_BLOCK_RETRY_MS = 2_000
 const LAST_BLOCK_RETRY_MS = 300_000
 
 /**
@@ -55,6 +56,7 @@ export class TurnRunner {
   #voided = new AbortController()
   #wake = Promise.withResolvers<void>()
   #inboxLoaded = 0
+  #isDriven = false
   #isRefreshing = false
   #mustRefresh = false
   #isDraining = false
@@ -100,7 +102,7 @@ export class TurnRunner {
 
   /** Whether a claimed row continues what this keeps in memory. */
   continues(row: RunRow): boolean {
-    return row.token === this.#row.token + 1 && !this.#turn.isOver
+    return row.token === this.#row.token + 1 && !this.#voided.signal.aborted
   }
 
   /** Begins from the history; then call `run`. Resolves to why the code of this build cannot, else to null. */
@@ -124,7 +126,7 @@ export class TurnRunner {
       },
       monotonic: () => performance.now(),
       fetchOutcomes: (seq) => this.#fetchOutcomes(seq),
-      onSettled: () => this.#wake.resolve(),
+      onSettled: () => this.#onSettled(),
     })
     if (this.#row.token === 1) this.#params.events.emit('run.started', this.#facts)
     const ctx = this.#context()
@@ -144,9 +146,11 @@ export class TurnRunner {
       this.#params.news.onAnything(() => this.#refresh()),
     ]
     this.#feed(loaded)
+    this.#isDriven = true
     try {
       return await this.#drive()
     } finally {
+      this.#isDriven = false
       for (const stop of unsubscribe) stop()
       clearTimeout(this.#dueTimer)
       clearTimeout(this.#stallTimer)
@@ -178,6 +182,14 @@ export class TurnRunner {
   get #facts() {
     const { id, workflow, version, namespace } = this.#row
     return { runId: id, workflow, version, namespace }
+  }
+
+  /** A body that goes on while its run is suspended has awaited something foreign: the next turn will say so. */
+  #onSettled(): void {
+    this.#wake.resolve()
+    const { fault } = this.#turn
+    if (!fault || this.#isDriven || this.#voided.signal.aborted) return
+    this.#params.log.warn({ runId: this.#row.id }, blockedError(fault).message)
   }
 
   async #drive(): Promise<TurnEnding> {
@@ -272,7 +284,8 @@ export class TurnRunner {
   async #blockWith(wants: TurnWants | null, error: SerializedError): Promise<TurnEnding> {
     const failure = this.#failWith(error)
     const age = this.#clock.estimate() - (this.#row.startedAt ?? this.#row.createdAt)
-    const retryIn = Math.min(Math.max(age, FIRST_BLOCK_RETRY_MS), LAST_BLOCK_RETRY_MS)
+    const lastMs = this.#params.inDevelopment ? FIRST_BLOCK_RETRY_MS : LAST_BLOCK_RETRY_MS
+    const retryIn = Math.min(Math.max(age, FIRST_BLOCK_RETRY_MS), lastMs)
     const answer = await this.#commit(wants, { ...failure, kind: 'block', retryIn })
     if (answer.type !== 'committed') return this.#unwritten(answer)
     this.discard(new Error('The run is blocked'))
@@ -345,25 +358,28 @@ export class TurnRunner {
   /** Looks for what has come from outside; one look at a time, and another if it was asked for meanwhile. */
   #refresh(): void {
     this.#mustRefresh = true
-    if (this.#isRefreshing) return
+    if (this.#isRefreshing || !this.#turn.awaitsOutside) return
     this.#isRefreshing = true
     void this.#refreshAll().finally(() => (this.#isRefreshing = false))
   }
 
   async #refreshAll(): Promise<void> {
-    while (this.#mustRefresh && !this.#turn.isOver) {
+    while (this.#mustRefresh && this.#isDriven && !this.#turn.isOver) {
       this.#mustRefresh = false
       const request = { runId: this.#row.id, resident: true, inboxAfter: this.#inboxLoaded }
       const [loaded] = await this.#params.store.load([request]).catch(() => [])
       if (loaded) this.#feed(loaded)
     }
+    this.#armDueTimer()
   }
 
+  /** At the next due time of a wait, and now and then as a net, looks for what has come. */
   #armDueTimer(): void {
     clearTimeout(this.#dueTimer)
+    if (!this.#turn.awaitsOutside) return
     const { nextDueAt } = this.#turn
-    if (nextDueAt === null) return
-    const ms = Math.min(Math.max(1, nextDueAt - this.#clock.estimate()), LONGEST_TIMER_MS)
+    const untilDue = nextDueAt === null ? Infinity : nextDueAt - this.#clock.estimate()
+    const ms = Math.max(1, Math.min(untilDue, this.#params.options.idlePollMs))
     this.#dueTimer = setTimeout(() => this.#refresh(), ms)
     this.#dueTimer.unref()
   }

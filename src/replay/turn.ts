@@ -285,6 +285,17 @@ export class Turn {
     }
   }
 
+  /** Whether something outside this process may still have to be told to the turn. */
+  get awaitsOutside(): boolean {
+    for (const { state } of this.#called.values()) if (state === 'waiting') return true
+    return false
+  }
+
+  /** Why the turn cannot go on; null = it can. */
+  get fault(): TurnFault | null {
+    return this.#fault
+  }
+
   /** The nearest due time among open waits, by the store's clock; null = none. */
   get nextDueAt(): number | null {
     let next: number | null = null

@@ -138,7 +138,7 @@ export class RunPool {
     } catch (err) {
       log.error({ err, runId: row.id }, 'A run could not be executed; it is taken up again later')
     }
-    this.#running.delete(row.id)
+    if (this.#running.get(row.id) === runner) this.#running.delete(row.id)
     if (ending === 'suspended' && !this.#isDraining) this.#residents.keep(runner)
     else runner.discard(new Error(`The run is ${ending}`))
     await runner.quiet()
@@ -158,10 +158,10 @@ export class RunPool {
 
   async #newRunner(row: RunRow): Promise<TurnRunner> {
     const { context, lease } = this.#params
-    const { commits, news, events, registry, options, log, naming } = context
+    const { commits, news, events, registry, options, log, naming, inDevelopment } = context
     const store = await context.store()
-    const parts = { store, commits, news, events, registry, options, naming, lease }
-    return new TurnRunner(row, { ...parts, log })
+    const parts = { store, commits, news, events, registry, options, naming, inDevelopment }
+    return new TurnRunner(row, { ...parts, lease, log })
   }
 
   #freeSlot(): void {
