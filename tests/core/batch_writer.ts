@@ -1,0 +1,227 @@
+import type { ChangeSet, NewChild, SignalSend, TurnEnd, Write } from '../../src/core/change_set.ts'
+import type { InboxEntry, NewRecord, NewWait, SignalEntry } from '../../src/core/history.ts'
+import { isTerminal, type RunRow } from '../../src/core/run.ts'
+import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import {
+  COMPLETE,
+  FAIL,
+  newRun,
+  parentLink,
+  record,
+  RELEASE,
+  signal,
+  signalSend,
+  sleep,
+  start,
+  startLeased,
+  SUSPEND,
+  suspendOnEnds,
+  turn,
+  waitForChild,
+  waitForSignal,
+} from '../../src/testing/conformance/writes.ts'
+import type { RandomSource } from './random_source.ts'
+
+const TOKENS = ['go', 'stop', 'next'] as const
+
+type OpenKind = 'signal' | 'sleep' | 'child'
+
+/** What the turn of a run remembers from one change set to the next. */
+interface Memory {
+  nextSeq: number
+  seen: number
+  open: Map<number, OpenKind>
+}
+
+/** The change set that is being put together. */
+interface Draft {
+  records: NewRecord[]
+  opened: NewWait[]
+  closed: number[]
+  returned: SignalEntry[]
+  children: NewChild[]
+  signals: SignalSend[]
+}
+
+/**
+ * Writes what turns, starters and senders of signals may write while a batch is being collected: they see the
+ * database as it was before the batch, and what they have written to it themselves.
+ */
+export class BatchWriter {
+  /** Every signal ever sent, and whether a turn has taken it for good. */
+  readonly signals = new Map<string, { token: string; isConsumed: boolean }>()
+  #memories = new Map<string, Memory>()
+  #runs = 0
+
+  constructor(
+    private random: RandomSource,
+    private database: MemoryDatabase
+  ) {}
+
+  batch(): Write[] {
+    const over = new Set<string>()
+    return Array.from({ length: 1 + this.random.below(8) }, () => this.#write(over))
+  }
+
+  #write(over: Set<string>): Write {
+    const running = [...this.database.runs.rows()].filter(
+      ({ id, status }) => status === 'running' && !over.has(id)
+    )
+    const row = this.random.pick(running)
+    if (row && this.random.chance(0.7)) {
+      if (this.random.chance(0.1)) return turn({ ...row, token: row.token - 1 }, this.#stale(row))
+      return this.#turn(row, over)
+    }
+    return this.random.chance(0.5) ? this.#signal() : this.#start()
+  }
+
+  #start(): Write {
+    const isAgain = this.random.chance(0.1)
+    const id = `r${isAgain ? this.random.below(this.#runs + 1) : this.#runs++}`
+    return this.random.chance(0.5) ? startLeased(id) : start(id)
+  }
+
+  #signal(): Write {
+    const waiting = [...this.signals].filter(([, { isConsumed }]) => !isConsumed)
+    const known = this.random.chance(0.2) ? this.random.pick(waiting) : undefined
+    if (known) return signal(known[0], known[1].token)
+    const { id, token } = this.#newSignal()
+    return signal(id, token)
+  }
+
+  #newSignal(): SignalSend {
+    const id = `s${this.signals.size}`
+    const token = this.random.pick(TOKENS) ?? 'go'
+    this.signals.set(id, { token, isConsumed: false })
+    return signalSend(id, token)
+  }
+
+  /** What must not leave a trace. */
+  #stale(row: RunRow): Partial<ChangeSet> {
+    const run = newRun(`stale child of ${row.id}`, { parent: parentLink(row.id) })
+    return {
+      records: [record(1_000)],
+      opened: [waitForSignal(1_001, 'go')],
+      signals: [signalSend('stale', 'go')],
+      children: [{ run, acknowledge: true }],
+      end: COMPLETE,
+    }
+  }
+
+  #turn(row: RunRow, over: Set<string>): Write {
+    const memory = this.#memories.get(row.id) ?? { nextSeq: 0, seen: 0, open: new Map() }
+    this.#memories.set(row.id, memory)
+    const lists = { records: [], opened: [], closed: [], returned: [], children: [], signals: [] }
+    const draft: Draft = lists
+    this.#takeEntries(row.id, memory, draft)
+    this.#giveUpSome(memory, draft)
+    const end = this.#end(memory, draft, row.id)
+    if (end.kind !== 'continue') over.add(row.id)
+    return turn(row, { ...draft, seenInbox: memory.seen, end })
+  }
+
+  #takeEntries(runId: string, memory: Memory, draft: Draft) {
+    const unread = this.database.inbox.above(runId, memory.seen)
+    for (const entry of unread.slice(0, this.random.below(unread.length + 1))) {
+      memory.seen = entry.no
+      this.#take(entry, memory, draft)
+    }
+  }
+
+  #take(entry: InboxEntry, memory: Memory, draft: Draft) {
+    if (memory.open.has(entry.seq)) {
+      this.#finish(entry.seq, memory, draft)
+      const sent = entry.kind === 'signal' && this.signals.get(entry.signalId)
+      if (sent) sent.isConsumed = true
+    } else if (entry.kind === 'signal') draft.returned.push(entry)
+  }
+
+  /** As after a time-out. */
+  #giveUpSome(memory: Memory, draft: Draft) {
+    for (const [seq, kind] of memory.open)
+      if (kind !== 'child' && this.random.chance(0.2)) this.#finish(seq, memory, draft)
+  }
+
+  #finish(seq: number, memory: Memory, draft: Draft) {
+    memory.open.delete(seq)
+    draft.closed.push(seq)
+    draft.records.push(record(seq))
+  }
+
+  #openSome(memory: Memory, draft: Draft, runId: string) {
+    for (let count = this.random.below(3); count > 0; count--) {
+      const seq = memory.nextSeq++
+      const kind = this.random.pick<OpenKind>(['signal', 'signal', 'sleep', 'child']) ?? 'sleep'
+      memory.open.set(seq, kind)
+      if (kind === 'sleep') draft.opened.push(sleep(seq, this.random.below(20)))
+      if (kind === 'signal') draft.opened.push(waitForSignal(seq, this.random.pick(TOKENS) ?? 'go'))
+      if (kind === 'child') this.#startChild(seq, draft, runId)
+    }
+    if (this.random.chance(0.2)) draft.signals.push(this.#newSignal())
+  }
+
+  #startChild(seq: number, draft: Draft, runId: string) {
+    const isTaken = this.random.chance(0.1)
+    const id = `r${isTaken ? this.random.below(this.#runs + 1) : this.#runs++}`
+    const parent = parentLink(runId, { seq, failFast: this.random.chance(0.5) })
+    draft.opened.push(waitForChild(seq, id))
+    draft.children.push({ run: newRun(id, { parent }), acknowledge: this.random.chance(0.2) })
+  }
+
+  #end(memory: Memory, draft: Draft, runId: string): TurnEnd {
+    const chance = this.random.next()
+    if (chance < 0.1) return COMPLETE
+    if (chance < 0.15) return FAIL
+    if (chance < 0.2)
+      return { kind: 'block', error: '""', errorCode: 'non_determinism', retryIn: 3 }
+    this.#openSome(memory, draft, runId)
+    if (chance < 0.3) return RELEASE
+    if (chance < 0.6) return { kind: 'continue' }
+    return this.#suspension(memory)
+  }
+
+  /** Sleeps until something due, unless nothing but children and signals is open. */
+  #suspension({ open }: Memory): TurnEnd {
+    const kinds = [...open.values()]
+    if (kinds.length === 0 || kinds.includes('sleep')) return { ...SUSPEND, dueIn: 5 }
+    return kinds.includes('signal') ? SUSPEND : suspendOnEnds(1 + this.random.below(kinds.length))
+  }
+}
+
+/** Where each unconsumed signal lies: kept, or in which inbox. */
+export function placesOf(database: MemoryDatabase): Map<string, string[]> {
+  const places = new Map<string, string[]>()
+  const put = (id: string, place: string) => places.set(id, [...(places.get(id) ?? []), place])
+  for (const token of TOKENS)
+    for (const { id } of database.kept.of(token)) put(id, `kept for ${token}`)
+  for (const { id } of database.runs.rows())
+    for (const entry of database.inbox.above(id, 0))
+      if (entry.kind === 'signal') put(entry.signalId, `inbox of ${id}`)
+  return places
+}
+
+/** Everything a database holds, in an order of its own. */
+export function contentsOf(database: MemoryDatabase) {
+  const ids = [...database.runs.rows()].map(({ id }) => id).toSorted()
+  const runs = ids.map((id) => ({
+    row: database.runs.get(id),
+    payloads: database.runs.payloads(id),
+    history: database.history.all(id),
+    waits: database.waits.of(id).map((wait) => ({
+      ...wait,
+      isServed: database.waits.isServed({ runId: id, seq: wait.seq }),
+    })),
+    inbox: database.inbox.above(id, 0),
+  }))
+  const tokens = TOKENS.map((token) => ({
+    token,
+    kept: database.kept.of(token),
+    waiters: database.waits.waiters(token),
+  }))
+  return { runs, tokens }
+}
+
+/** Ids of the runs that have ended. */
+export function endedRuns(database: MemoryDatabase): string[] {
+  return [...database.runs.rows()].filter(({ status }) => isTerminal(status)).map(({ id }) => id)
+}
