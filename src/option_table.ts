@@ -164,13 +164,6 @@ export const WORKER_OPTIONS = {
     meaning:
       'Stable name of the worker: a process that starts under it takes over the runs of its predecessor at once.',
   }),
-  build: option(name, {
-    default: null,
-    shownDefault: 'a hash of the discovered files',
-    unit: '',
-    meaning:
-      'Identity of the deployed code. A run whose history does not fit it is offered to other builds.',
-  }),
   concurrency: option(positiveInteger('a whole number of runs, at least 1'), {
     default: 50,
     unit: 'runs',

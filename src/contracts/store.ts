@@ -62,6 +62,12 @@ export interface RunStore {
   /** Indexes of the children an operation has started, and whether each has ended, without payloads. */
   childStates(parent: { runId: string; seq: number }): Promise<ChildState[]>
 
+  /**
+   * Makes blocked runs of these keys due: a worker has started, whose code may fit their histories. Resolves to their
+   * number.
+   */
+  offerBlocked(claimKeys: readonly string[]): Promise<number>
+
   /** Ms until the nearest due time among the runs of these keys (0 = due now); null = none. */
   nextDueIn(claimKeys: readonly string[]): Promise<number | null>
 }

@@ -86,6 +86,7 @@ export class DurableWorker implements Starter {
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
     this.#parts = { store, session, pool, claims, recoveries, unsubscribe, watchdog }
     await session.start()
+    await store.offerBlocked(this.#keys())
     context.starter = this
     claims.start()
     recoveries.start()

@@ -143,6 +143,14 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return readStates(this.#dialect, parent)
   }
 
+  async offerBlocked(claimKeys: readonly string[]): Promise<number> {
+    const { now, texts } = this.#dialect.sql
+    const sql = `update durable_runs set due_at = ${now}, updated_at = ${now}
+      where status = 'blocked' and due_at > ${now} and claim_key in (${texts})`
+    const [offered = 0] = await this.#dialect.write([{ sql, values: [JSON.stringify(claimKeys)] }])
+    return offered
+  }
+
   async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
     const { now, texts } = this.#dialect.sql
     const nearest = PRIORITIES.map(

@@ -114,6 +114,18 @@ export class MemoryStore implements Store {
     return this.#children(parent).map(({ index, status }) => ({ index, status }))
   }
 
+  async offerBlocked(claimKeys: readonly string[]): Promise<number> {
+    const { runs } = this.database
+    const keys = new Set(claimKeys)
+    const now = this.database.now()
+    const blocked = [...runs.rows()].filter(
+      ({ status, claimKey, dueAt }) => status === 'blocked' && keys.has(claimKey) && dueAt! > now
+    )
+    for (const row of blocked) runs.replace({ ...row, dueAt: now, updatedAt: now })
+    if (blocked.length > 0) this.database.changed(this)
+    return blocked.length
+  }
+
   async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
     const nearest = this.database.runs.due.nearest(claimKeys)
     return nearest === null ? null : Math.max(0, nearest - this.database.now())

@@ -77,6 +77,18 @@ export function claimingChecks(check: Check) {
     assert.ok(theirs.every(({ owner }) => owner === 'w2'))
   })
 
+  check('offers blocked runs of the keys of a worker that starts before their time', async (db) => {
+    const end = { kind: 'block', error: '{"v":null}', errorCode: 'x', retryIn: 60_000 } as const
+    const mine = await db.running('mine', { workflow: 'a' })
+    const other = await db.running('other', { workflow: 'c' })
+    await db.turn(mine, { end })
+    await db.turn(other, { end })
+    assert.deepEqual(await db.claimedIds({ claimKeys: KEYS }), [])
+    assert.equal(await db.store.offerBlocked(KEYS), 1)
+    assert.equal(await db.store.offerBlocked(KEYS), 0)
+    assert.deepEqual(await db.claimedIds({ claimKeys: [...KEYS, claimKeyOf('c')] }), ['mine'])
+  })
+
   check('leaves runs of a format it does not know, and does not wake up for them', async (db) => {
     await db.pending('newer')
     await db.pending('same')
