@@ -28,7 +28,8 @@ async function chooseStore(command: Configure): Promise<StoreName | null> {
       '"node ace add @adonisjs/lucid", then configure this package again'
   )
   const accepted = await command.prompt.confirm(
-    'Configure the memory store instead? It forgets every run when the process ends'
+    'Configure the memory store instead? It forgets every run when the process ends',
+    { name: 'memory_store' }
   )
   return accepted ? 'memory' : null
 }
