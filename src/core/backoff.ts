@@ -12,7 +12,11 @@ export interface Backoff {
  * 250 ms, 500 ms, 1 s, ... up to 30 s. With the default number of retries no wait exceeds a second, so that a step
  * is retried within its turn.
  */
-export const DEFAULT_BACKOFF: Readonly<Backoff> = Object.freeze({ firstMs: 250, factor: 2, maxMs: 30_000 })
+export const DEFAULT_BACKOFF: Readonly<Backoff> = Object.freeze({
+  firstMs: 250,
+  factor: 2,
+  maxMs: 30_000,
+})
 
 /**
  * The wait after failed attempt `attempt` (the first is 1), in whole ms, spread over the upper half of its nominal
@@ -20,7 +24,11 @@ export const DEFAULT_BACKOFF: Readonly<Backoff> = Object.freeze({ firstMs: 250, 
  *
  * @param params.jitter a random number in [0, 1): 0 gives half of the nominal wait, close to 1 all of it
  */
-export function backoffMs(params: { attempt: number; jitter: number; backoff?: Readonly<Backoff> }): number {
+export function backoffMs(params: {
+  attempt: number
+  jitter: number
+  backoff?: Readonly<Backoff>
+}): number {
   const { firstMs, factor, maxMs } = params.backoff ?? DEFAULT_BACKOFF
   const nominal = Math.min(maxMs, firstMs * factor ** (params.attempt - 1))
   return Math.round(nominal * (0.5 + params.jitter / 2))

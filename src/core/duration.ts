@@ -22,7 +22,10 @@ const WHOLE = /^(?:(?:\d+\.?\d*|\.\d+) *[a-z]+ *)+$|^(?:\d+\.?\d*|\.\d+)$/
 const PART = /(\d+\.?\d*|\.\d+) *([a-z]*)/g
 
 function refuse(value: unknown, problem: string): never {
-  throw new E_INVALID_DURATION([typeof value === 'string' ? JSON.stringify(value) : String(value), problem])
+  throw new E_INVALID_DURATION([
+    typeof value === 'string' ? JSON.stringify(value) : String(value),
+    problem,
+  ])
 }
 
 function parseText(text: string): number {
@@ -44,7 +47,8 @@ function parseText(text: string): number {
  * `E_INVALID_DURATION` for anything else, negative and infinite ones included.
  */
 export function parseDuration(value: string | number): number {
-  if (typeof value !== 'number' && typeof value !== 'string') refuse(value, 'it is neither a number nor a text')
+  if (typeof value !== 'number' && typeof value !== 'string')
+    refuse(value, 'it is neither a number nor a text')
   const ms = Math.round(typeof value === 'number' ? value : parseText(value))
   if (Number.isNaN(ms)) refuse(value, 'it is not a number')
   if (ms < 0) refuse(value, 'it is negative')

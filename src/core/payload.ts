@@ -58,9 +58,8 @@ function encodeRich(value: unknown, label: string, maxBytes: number): string {
  */
 export function encode(value: unknown, options: EncodeOptions = {}): string {
   const { label = 'value', maxBytes = DEFAULT_MAX_PAYLOAD_BYTES } = options
-  const text = isPlain(value)
-    ? `{"v":${JSON.stringify(value)}}`
-    : encodeRich(value, label, maxBytes)
+  const plain = plainText(value, maxBytes)
+  const text = plain === undefined ? encodeRich(value, label, maxBytes) : `{"v":${plain}}`
   return measured(text, label, maxBytes)
 }
 

@@ -29,7 +29,7 @@ export const ERRORS = {
 } as const
 export type ErrorType = keyof typeof ERRORS
 
-/** Stands for an object with keys that superjson refuses (`constructor`): a Map, so that its values are walked. */
+/** Stands for an object whose keys must not be keys of the text. A Map, so that its values are walked. */
 export class StandInObject extends Map<string, unknown> {
   /** False for an object without a prototype. */
   readonly hasPrototype: boolean
@@ -76,15 +76,9 @@ function bytesOf({ type, base64 }: { type: BytesType; base64: string }): ArrayBu
 
 function errorOf({ type, hidden, own }: { type: ErrorType; hidden: object; own: object }): Error {
   const error = type === 'AggregateError' ? new AggregateError([]) : new ERRORS[type]()
-  const properties: PropertyDescriptorMap = { stack: { value: undefined } }
-  for (const [key, value] of Object.entries(hidden)) properties[key] = { value }
-  for (const key of Object.keys(properties)) {
-    Object.defineProperty(error, key, {
-      ...properties[key],
-      writable: true,
-      configurable: true,
-      enumerable: false,
-    })
+  for (const key of Reflect.ownKeys(error)) Reflect.deleteProperty(error, key)
+  for (const [key, value] of Object.entries(hidden)) {
+    Object.defineProperty(error, key, { value, writable: true, configurable: true })
   }
   return Object.defineProperties(error, Object.getOwnPropertyDescriptors(own))
 }

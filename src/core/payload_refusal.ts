@@ -80,6 +80,7 @@ export function refusalOf(value: unknown): Refusal {
   return refusalOfInstance(Object(value))
 }
 
+export const PLAIN_FIX = 'Pass a plain object with the fields that are needed'
 export const CYCLE_FIX = 'Pass ids in place of the object that leads back to itself'
 export const HOLE_FIX = 'Fill the hole, with null or undefined'
 export const KEY_OBJECT_FIX =

@@ -13,6 +13,7 @@ import {
   CYCLE_FIX,
   HOLE_FIX,
   KEY_OBJECT_FIX,
+  PLAIN_FIX,
   refusalOf,
   TOO_DEEP_FIX,
   type Refusal,
@@ -23,6 +24,7 @@ export const MAX_DEPTH = 500
 
 /** Keys of plain objects that superjson refuses. */
 const RESERVED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+const ESCAPED = /["\\\p{Cc}\p{Cs}]/u
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 
 // The global is out of reach for core; this is its prototype all the same.
@@ -37,6 +39,19 @@ function prototypes<Name extends string>(
 ): Map<unknown, Name> {
   const names = Object.keys(classes) as Name[]
   return new Map(names.map((name) => [classes[name].prototype, name]))
+}
+
+/**
+ * Whether JSON escapes something in this key. No key of a stored text may contain an escape: once V8 13.6 has read
+ * an object with the keys `a` and `\`, its JSON.parse takes `{"a":1,"\n":2}` for another one of these.
+ */
+export function needsEscape(key: string): boolean {
+  return ESCAPED.test(key)
+}
+
+/** Whether a key may stand in a text that superjson annotates: its annotations escape dots. */
+function isSimple(key: string): boolean {
+  return !RESERVED_KEYS.has(key) && !key.includes('.') && !needsEscape(key)
 }
 
 /**
@@ -100,9 +115,14 @@ class Snapshot {
       this.#refuse({ found: `nested more than ${MAX_DEPTH} levels deep`, fix: TOO_DEEP_FIX })
     }
     this.#above.add(value)
-    const copied = this.#copyObject(value)
-    this.#above.delete(value)
-    return copied
+    try {
+      return this.#copyObject(value)
+    } catch (cause) {
+      if (cause instanceof E_UNSERIALIZABLE || cause instanceof E_PAYLOAD_TOO_LARGE) throw cause
+      return this.#refuse({ found: 'an object that throws when it is read', fix: PLAIN_FIX }, cause)
+    } finally {
+      this.#above.delete(value)
+    }
   }
 
   #copyObject(value: object): unknown {
@@ -150,7 +170,7 @@ class Snapshot {
   }
 
   #objectOf(entries: readonly (readonly [string, unknown])[], hasPrototype: boolean): unknown {
-    const simple = hasPrototype && !entries.some(([key]) => RESERVED_KEYS.has(key))
+    const simple = hasPrototype && entries.every(([key]) => isSimple(key))
     return simple ? Object.fromEntries(entries) : new StandInObject(entries, hasPrototype)
   }
 

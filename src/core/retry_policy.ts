@@ -8,7 +8,10 @@ export interface RetryPolicy {
 }
 
 /** Three further attempts. */
-export const DEFAULT_RETRY_POLICY: Readonly<RetryPolicy> = Object.freeze({ retries: 3, backoff: DEFAULT_BACKOFF })
+export const DEFAULT_RETRY_POLICY: Readonly<RetryPolicy> = Object.freeze({
+  retries: 3,
+  backoff: DEFAULT_BACKOFF,
+})
 
 export type RetryDecision = { kind: 'retry'; delayMs: number } | { kind: 'give_up' }
 

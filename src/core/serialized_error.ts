@@ -21,10 +21,13 @@ const MAX_CAUSES = 5
 const MAX_CODE_LENGTH = 200
 const MAX_TEXT_LENGTH = 32_768
 const MAX_ERRORS_LISTED = 20
+const MAX_SHORT_LENGTH = 1000
+/** Room for the shortest form of every failure. */
+const MIN_ERROR_BYTES = 16_384
 
-function attempt<T>(read: () => T): T | undefined {
+function attempt<T>(action: () => T): T | undefined {
   try {
-    return read()
+    return action()
   } catch {
     return undefined
   }
@@ -152,23 +155,22 @@ export function serializeError(thrown: unknown): SerializedError {
 /** Ever shorter forms of one failure: the first that fits is stored. */
 function* forms(error: SerializedError): Generator<SerializedError> {
   yield error
-  const { cause: _cause, ...alone } = error
-  yield alone
-  const brief = {
-    ...alone,
-    ...('details' in alone && { details: 'Not recorded: the failure was too large' }),
-  }
-  yield brief
-  const { stack: _stack, ...bare } = brief
-  yield { ...bare, message: shortened(bare.message, 1000) }
+  const short = { ...error }
+  delete short.cause
+  yield short
+  if ('details' in short) short.details = 'Not recorded: the failure was too large'
+  yield short
+  delete short.stack
+  short.message = shortened(short.message, MAX_SHORT_LENGTH)
+  yield short
 }
 
 /**
- * The text in which a failure is stored. A failure that is larger than `maxBytes` (default 1 MiB, at least 8 KiB)
+ * The text in which a failure is stored. A failure that is larger than `maxBytes` (default 1 MiB, at least 16 KiB)
  * loses its cause, then its details, then its stack, and is recorded all the same.
  */
 export function encodeError(error: SerializedError, options: { maxBytes?: number } = {}): string {
-  const maxBytes = Math.max(8192, options.maxBytes ?? DEFAULT_MAX_PAYLOAD_BYTES)
+  const maxBytes = Math.max(MIN_ERROR_BYTES, options.maxBytes ?? DEFAULT_MAX_PAYLOAD_BYTES)
   let last: unknown
   for (const form of forms(error)) {
     try {
