@@ -8,7 +8,7 @@ import { CLAIM_KEY } from '../../src/testing/conformance/writes.ts'
 import { BatchWriter, contentsOf, endedRuns, placesOf } from './batch_writer.ts'
 import { RandomSource } from './random_source.ts'
 
-const SEEDS = 150
+const SEEDS = 60
 const ROUNDS = 25
 
 /** Two databases with one history: one gets its batches whole, the other write by write. */

@@ -104,7 +104,7 @@ export function readingChecks(check: Check) {
   check('gives away nothing that is its own', async (db) => {
     const run = newRun('r1', { tags: ['blue'], parent: parentLink('p') })
     const { answers } = await db.commit({ type: 'start', run, leaseTo: null })
-    const before = await db.row('r1')
+    const before = structuredClone(await db.row('r1'))
     if (run.parent) run.parent.seq = 99
     const handedOut = await db.row('r1')
     handedOut.tags.push('red')

@@ -118,6 +118,14 @@ export function signallingChecks(check: Check) {
     assert.deepEqual(await db.keptOf('other'), ['s1'])
   })
 
+  check('delivers an id once that comes twice in one batch while two wait', async (db) => {
+    for (const id of ['r1', 'r2']) await db.waiting(id, 'go')
+    const { answers } = await db.commit(signal('s1', 'go'), signal('s1', 'go'))
+    const delivered = { type: 'signalled', delivered: true }
+    assert.deepEqual(answers, [delivered, delivered])
+    assert.deepEqual([await db.signalsOf('r1'), await db.signalsOf('r2')], [['s1'], []])
+  })
+
   check('gives a signal that met a closed wait to the next who waits (case 12)', async (db) => {
     const first = await db.running('r1')
     await db.turn(first, { opened: [waitForSignal(0, 'go')] })
@@ -129,14 +137,22 @@ export function signallingChecks(check: Check) {
   })
 
   check('does the same when signal and closing come in one flush, in either order', async (db) => {
-    for (const order of ['signal first', 'closing first']) {
-      const row = await db.running(order)
-      await db.turn(row, { opened: [waitForSignal(0, order)] })
-      await db.waiting(`next ${order}`, order)
-      const closing = turn(row, { closed: [0], end: COMPLETE })
-      const sent = signal('s1', order)
-      await db.commit(...(order === 'signal first' ? [sent, closing] : [closing, sent]))
-      assert.deepEqual(await db.signalsOf(`next ${order}`), ['s1'], order)
+    const closings = {
+      'closed': { closed: [0] },
+      'ended': { end: COMPLETE },
+      'closed and ended': { closed: [0], end: FAIL },
+    }
+    for (const [title, changes] of Object.entries(closings)) {
+      for (const order of ['signal first', `${title} first`]) {
+        const token = `${title}, ${order}`
+        const row = await db.running(token)
+        await db.turn(row, { opened: [waitForSignal(0, token)] })
+        await db.waiting(`next: ${token}`, token)
+        const [closing, sent] = [turn(row, changes), signal('s1', token)]
+        await db.commit(...(order === 'signal first' ? [sent, closing] : [closing, sent]))
+        assert.deepEqual(await db.signalsOf(`next: ${token}`), ['s1'], token)
+        assert.deepEqual(await db.inbox(row.id), [], token)
+      }
     }
   })
 
@@ -144,8 +160,18 @@ export function signallingChecks(check: Check) {
     const row = await db.running('r1')
     await db.turn(row, { opened: [waitForSignal(0, 'go'), waitForSignal(1, 'go')] })
     await db.commit(signal('s1', 'go'), signal('s2', 'go'))
+    for (const id of ['r2', 'r3', 'r4']) await db.waiting(id, 'go')
     await db.commit(turn(row, { closed: [0] }), turn(row, { closed: [1], end: COMPLETE }))
     assert.deepEqual(await db.inbox('r1'), [])
+    const received = [await db.signalsOf('r2'), await db.signalsOf('r3'), await db.signalsOf('r4')]
+    assert.deepEqual(received, [['s1'], ['s2'], []])
+  })
+
+  check('keeps a signal that an ending turn would still have waited for', async (db) => {
+    await db.commit(signal('s1', 'go'))
+    await db.turn(await db.running('r1'), { opened: [waitForSignal(0, 'go')], end: COMPLETE })
+    await db.commit(signal('s2', 'go'))
+    assert.deepEqual(await db.store.getHistory('r1'), { records: [], waits: [] })
     assert.deepEqual(await db.keptOf('go'), ['s1', 's2'])
   })
 
@@ -207,11 +233,14 @@ export function signallingChecks(check: Check) {
       await db.commit(signal('s1', flushes))
       const [entry] = await db.inbox(row.id)
       assert.ok(entry?.kind === 'signal')
+      for (const id of [`second in ${flushes}`, `third in ${flushes}`])
+        await db.waiting(id, flushes)
       const closing = turn(row, { closed: [0] })
       const returning = turn(row, { seenInbox: 1, returned: [entry], end: COMPLETE })
       if (flushes === 'two flushes') await db.commit(closing)
       await db.commit(...(flushes === 'two flushes' ? [returning] : [closing, returning]))
-      assert.deepEqual(await db.keptOf(flushes), ['s1'], flushes)
+      assert.deepEqual(await db.signalsOf(`second in ${flushes}`), ['s1'])
+      assert.deepEqual(await db.signalsOf(`third in ${flushes}`), [])
     }
   })
 

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import type { Check } from './suite.ts'
-import { CLAIM_KEY, COMPLETE, newRun, start, startLeased, turn } from './writes.ts'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  newRun,
+  record,
+  signal,
+  start,
+  startLeased,
+  SUSPEND,
+  turn,
+  waitForSignal,
+} from './writes.ts'
 
 export function startingChecks(check: Check) {
   check('stores a run that is due at once, with its payload and tags', async (db) => {
@@ -56,6 +67,25 @@ export function startingChecks(check: Check) {
     assert.equal(row.startedAt, row.createdAt)
     assert.deepEqual(await db.claimedIds(), [])
     assert.deepEqual(await db.answers(turn(row, { end: COMPLETE })), ['committed'])
+  })
+
+  check('takes the first turns of a run in the batch that starts it', async (db) => {
+    const row = { id: 'r1', token: 1 }
+    const types = await db.answers(
+      startLeased('r1'),
+      turn(row, { records: [record(0)], opened: [waitForSignal(1, 'go')] }),
+      turn(row, { records: [record(2)], end: SUSPEND }),
+      signal('s1', 'go')
+    )
+    assert.deepEqual(types, ['started', 'committed', 'committed', 'signalled'])
+    const { status, inboxSeq, input } = await db.row('r1')
+    assert.deepEqual([status, inboxSeq, input], ['suspended', 1, '{"v":null}'])
+    assert.ok(await db.isDue('r1'))
+    const { history, inbox } = await db.load('r1')
+    assert.deepEqual([history.length, inbox.length], [2, 1])
+    const ending = turn({ id: 'r2', token: 1 }, { end: COMPLETE })
+    assert.deepEqual(await db.answers(startLeased('r2'), ending), ['started', 'committed'])
+    assert.equal(await db.field('r2', 'output'), COMPLETE.output)
   })
 
   check('keeps ids apart that differ in case or by a trailing character only', async (db) => {
