@@ -1,0 +1,6 @@
+import engine from '@adonis-agora/durable/services/main'
+import logger from '@adonisjs/core/services/logger'
+
+engine.on('run.blocked', ({ runId, workflow, error }) => {
+  logger.error({ runId, workflow, err: error }, 'a run is blocked')
+})
