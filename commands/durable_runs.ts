@@ -66,7 +66,7 @@ export default class DurableRuns extends BaseCommand {
       ])
     }
     table.render()
-    if (page.next !== null) this.logger.info(`More with --after=${page.next}`)
+    if (page.next !== null) this.logger.info(`More with --after='${page.next}'`)
   }
 
   #refuse(problem: string): void {

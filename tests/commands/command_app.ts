@@ -1,0 +1,40 @@
+import { configProvider } from '@adonisjs/core'
+import type { Kernel } from '@adonisjs/core/ace'
+import { IgnitorFactory } from '@adonisjs/core/factories'
+import type { ApplicationService } from '@adonisjs/core/types'
+import { pathToFileURL } from 'node:url'
+import { defineConfig } from '../../src/define_config.ts'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+
+export interface CommandApp {
+  app: ApplicationService
+  ace: Kernel
+  engine: WorkflowEngine
+  /** What commands have printed, a line per message. */
+  printed(): string
+}
+
+/** A console application on a memory store, started, whose kernel keeps what commands print. */
+export async function commandApp(basePath: string): Promise<CommandApp> {
+  const store = new MemoryStore()
+  const app = new IgnitorFactory()
+    .withCoreProviders()
+    .withCoreConfig()
+    .merge({
+      rcFileContents: { providers: [() => import('../../providers/durable_provider.ts')] },
+      config: {
+        durable: defineConfig({ store: configProvider.create(async () => () => store) }),
+      },
+    })
+    .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
+    .createApp('console')
+  await app.init()
+  await app.boot()
+  await app.start(() => {})
+  const ace = await app.container.make('ace')
+  ace.ui.switchMode('raw')
+  const messages = () => ace.ui.logger.getLogs().map(({ message }) => message)
+  const engine = await app.container.make(WorkflowEngine)
+  return { app, ace, engine, printed: () => messages().join('\n') }
+}

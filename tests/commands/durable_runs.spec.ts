@@ -1,0 +1,68 @@
+import { test } from '@japa/runner'
+import DurableRuns from '../../commands/durable_runs.ts'
+import { commandApp } from './command_app.ts'
+
+test.group('durable:runs', () => {
+  test('lists runs, newest first, with the way to the next page', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app, ace, engine, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.list', '1', async () => {})
+    for (const id of ['first', 'second', 'third']) await engine.start(ref, undefined, id)
+
+    const command = await ace.create(DurableRuns, ['--limit=2'])
+    await command.exec()
+    command.assertSucceeded()
+    const lines = printed().split('\n')
+    assert.match(lines[1] ?? '', /third\|commands\.list \(1\)\|pending/)
+    assert.match(lines[2] ?? '', /second/)
+    const after = /--after='([^']+)'/.exec(printed())?.[1] ?? ''
+    assert.notInclude(printed(), 'first')
+
+    ace.ui.logger.flushLogs()
+    const next = await ace.create(DurableRuns, ['--limit=2', `--after=${after}`])
+    await next.exec()
+    assert.match(printed(), /first/)
+    assert.notMatch(printed(), /second|--after/)
+  })
+
+  test('--json prints the page', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.json', '1', async () => {})
+    await engine.start(ref, undefined, { runId: 'one', tags: ['red'] })
+    await engine.start(ref, undefined, 'two')
+
+    const command = await ace.create(DurableRuns, ['--json', '--tag=red', '--status=pending'])
+    await command.exec()
+    const { runs, next } = JSON.parse(printed())
+    assert.deepEqual(
+      runs.map(({ id }: { id: string }) => id),
+      ['one']
+    )
+    assert.isNull(next)
+  })
+
+  test('without a match says so', async ({ assert, fs, cleanup }) => {
+    const { app, ace, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const command = await ace.create(DurableRuns, ['--workflow=none'])
+    await command.exec()
+    command.assertSucceeded()
+    assert.include(printed(), 'No runs')
+  })
+
+  test('a flag without meaning ends with exit code 1', async ({ assert, fs, cleanup }) => {
+    const { app, ace, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    for (const flag of ['--status=done', '--limit=0', '--limit=1001', '--limit=2.5']) {
+      const command = await ace.create(DurableRuns, [flag])
+      await command.exec()
+      assert.equal(command.exitCode, 1, flag)
+    }
+    assert.include(printed(), '"done" is no status. Statuses are pending')
+  })
+})

@@ -1,0 +1,161 @@
+import { test } from '@japa/runner'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import DurableWork from '../../commands/durable_work.ts'
+import { commandApp } from './command_app.ts'
+
+test.group('durable:work', () => {
+  test('--stop-when-idle runs what is due and ends', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const results: unknown[] = []
+    const ref = engine.register('work.echo', '1', (ctx, input: number) =>
+      ctx.localStep('echo', () => results.push(input))
+    )
+    for (const input of [1, 2, 3]) await engine.start(ref, input)
+
+    const command = await ace.create(DurableWork, ['--stop-when-idle', '--concurrency=2'])
+    await command.exec()
+    command.assertSucceeded()
+    assert.sameMembers(results, [1, 2, 3])
+    assert.isTrue(app.isTerminated)
+  })
+
+  test('logs a line per run started, completed and failed', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const fine = engine.register('work.fine', '1', async () => {})
+    const broken = engine.register('work.broken', '1', async () => {
+      throw new Error('out of stock')
+    })
+    await engine.start(fine, undefined, 'a')
+    await engine.start(broken, undefined, 'b')
+    const logger = await app.container.make('logger')
+    const lines: string[] = []
+    const keep = (_: unknown, message?: string) => lines.push(message ?? '')
+    logger.info = keep
+    logger.warn = keep
+
+    const command = await ace.create(DurableWork, ['--stop-when-idle'])
+    await command.exec()
+    assert.includeMembers(lines, [
+      'run started: work.fine a',
+      'run completed: work.fine a',
+      'run started: work.broken b',
+      'run failed: work.broken b',
+    ])
+  })
+
+  test('commits the router, so that steps can build URLs', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const router = await app.container.make('router')
+    router.get('/orders/:id', () => {}).as('orders.show')
+    // Its type knows only the routes of an application whose types were generated.
+    const urlFor = () => Reflect.apply(router.urlBuilder.urlFor, undefined, ['orders.show', [7]])
+    const urls: string[] = []
+    const ref = engine.register('work.url', '1', (ctx) =>
+      ctx.localStep('url', () => urls.push(urlFor()))
+    )
+    await engine.start(ref, undefined)
+    const command = await ace.create(DurableWork, ['--stop-when-idle'])
+    await command.exec()
+    assert.deepEqual(urls, ['/orders/7'])
+  })
+
+  test('refuses a concurrency without meaning', async ({ assert, fs, cleanup }) => {
+    const { app, ace, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const command = await ace.create(DurableWork, ['--concurrency=0'])
+    await command.exec()
+    command.assertFailed()
+    assert.include(printed(), '--concurrency must be a whole number of at least 1')
+  })
+
+  test('a workflow file that throws ends it with the name of the file', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    await fs.create('app/workflows/broken_for_work.ts', 'throw new Error("no tariff")')
+    const { app, ace, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const command = await ace.create(DurableWork, ['--stop-when-idle'])
+    await command.exec()
+    command.assertFailed()
+    assert.match(printed() + String(command.error), /broken_for_work\.ts: no tariff/)
+    assert.isTrue(app.isTerminated)
+  })
+})
+
+test.group('durable:work | process', () => {
+  /** The process, and its lines of output as they come. */
+  function start(basePath: string, params: { flags?: string[]; drainMs?: number } = {}) {
+    const file = fileURLToPath(new URL('work_process.ts', import.meta.url))
+    const args = ['--import=@poppinss/ts-exec', file, basePath, ...(params.flags ?? [])]
+    const child = spawn(process.execPath, args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        ...(params.drainMs !== undefined && { DRAIN_MS: String(params.drainMs) }),
+      },
+    })
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    return { child, lines }
+  }
+
+  async function nextLine(lines: AsyncIterator<string>, wanted: string): Promise<void> {
+    for (;;) {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`The process ended without "${wanted}"`)
+      if (value === wanted) return
+    }
+  }
+
+  async function exitOf(child: ChildProcess): Promise<unknown[]> {
+    if (child.exitCode !== null) return [child.exitCode, null]
+    return once(child, 'exit')
+  }
+
+  for (const { signal, code } of [
+    { signal: 'SIGINT', code: 130 },
+    { signal: 'SIGTERM', code: 143 },
+  ] as const) {
+    test(`${signal} drains, and a second one exits at once`, async ({ assert, fs, cleanup }) => {
+      const { child, lines } = start(fs.basePath)
+      cleanup(() => void child.kill('SIGKILL'))
+      await nextLine(lines, 'stuck')
+      child.kill(signal)
+      await nextLine(lines, 'terminating')
+      child.kill(signal)
+      assert.deepEqual(await exitOf(child), [code, null])
+    })
+  }
+
+  test('a drain that is over ends the process with exit code 0', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { child, lines } = start(fs.basePath, { drainMs: 50 })
+    cleanup(() => void child.kill('SIGKILL'))
+    await nextLine(lines, 'stuck')
+    child.kill('SIGINT')
+    assert.deepEqual(await exitOf(child), [0, null])
+  })
+
+  test('--json prints one object per event', async ({ assert, fs, cleanup }) => {
+    const { child, lines } = start(fs.basePath, { flags: ['--json'] })
+    cleanup(() => void child.kill('SIGKILL'))
+    const { value } = await lines.next()
+    assert.deepEqual(JSON.parse(value ?? ''), {
+      event: 'run.started',
+      runId: 'stuck',
+      workflow: 'work_process.stuck',
+      version: '1',
+      namespace: 'default',
+    })
+  })
+})

@@ -1,0 +1,57 @@
+import { test } from '@japa/runner'
+import { RunEventEmitter } from '../../src/engine/events.ts'
+import { WorkReport, type WorkCounts } from '../../src/worker/work_report.ts'
+
+const run = { runId: 'a', workflow: 'w', version: '1', namespace: 'default' }
+
+test.group('Work report', () => {
+  test('tells each event under its name, and counts them', ({ assert, cleanup }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const events: unknown[] = []
+    const report = new WorkReport(emitter, { event: (event) => events.push(event), summary() {} })
+    cleanup(() => report.stop())
+    emitter.emit('run.started', run)
+    emitter.emit('run.completed', run)
+    assert.deepEqual(events, [
+      { event: 'run.started', ...run },
+      { event: 'run.completed', ...run },
+    ])
+    assert.deepEqual(report.counts, { started: 1, completed: 1, failed: 0, blocked: 0, stalled: 0 })
+  })
+
+  test('sums up when something has happened, and is silent otherwise', async ({
+    assert,
+    cleanup,
+  }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const summaries: WorkCounts[] = []
+    const first = Promise.withResolvers<void>()
+    const report = new WorkReport(emitter, {
+      event() {},
+      summary: (counts) => {
+        summaries.push({ ...counts })
+        first.resolve()
+      },
+      summaryMs: 1,
+    })
+    cleanup(() => report.stop())
+    // Intervals keep no process alive: this timer does, and outlasts several of them.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.isEmpty(summaries)
+    emitter.emit('run.started', run)
+    const alive = setInterval(() => {}, 1_000)
+    await first.promise
+    clearInterval(alive)
+    assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
+  })
+
+  test('says nothing after it has been stopped', ({ assert }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const events: unknown[] = []
+    const report = new WorkReport(emitter, { event: (event) => events.push(event), summary() {} })
+    report.stop()
+    report.stop()
+    emitter.emit('run.started', run)
+    assert.isEmpty(events)
+  })
+})
