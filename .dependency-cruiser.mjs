@@ -191,7 +191,12 @@ export default {
       }
     ),
     forbid('no-cycles', 'No cycles, those of types included.', {}, { circular: true }),
-    forbid('everything-resolves', 'Imports resolve.', {}, { couldNotResolve: true }),
+    forbid(
+      'everything-resolves',
+      'Imports resolve. Those by # name built files, as the import map of an application does: its compiler checks them.',
+      {},
+      { couldNotResolve: true, pathNot: '^#' }
+    ),
   ],
   options: {
     tsPreCompilationDeps: true,
