@@ -40,7 +40,7 @@ export class WorkReport {
 
   constructor(
     engine: EmitsRunEvents,
-    output: { event(event: WorkEvent): void; summary(counts: WorkCounts): void; summaryMs?: number }
+    output: { event(event: WorkEvent): void; summary(counts: WorkCounts): void }
   ) {
     this.#leaves = KINDS.map((kind) =>
       engine.on(`run.${kind}`, (event) => {
@@ -49,7 +49,7 @@ export class WorkReport {
       })
     )
     this.#summarised = JSON.stringify(this.counts)
-    this.#timer = setInterval(() => this.#summarise(output), output.summaryMs ?? SUMMARY_MS)
+    this.#timer = setInterval(() => this.#summarise(output), SUMMARY_MS)
     this.#timer.unref()
   }
 

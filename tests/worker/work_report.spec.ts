@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { mock } from 'node:test'
 import { RunEventEmitter } from '../../src/engine/events.ts'
 import { WorkReport, type WorkCounts } from '../../src/worker/work_report.ts'
 
@@ -19,29 +20,25 @@ test.group('Work report', () => {
     assert.deepEqual(report.counts, { started: 1, completed: 1, failed: 0, blocked: 0, stalled: 0 })
   })
 
-  test('sums up when something has happened, and is silent otherwise', async ({
+  test('sums up after 30 s when something has happened, and is silent otherwise', ({
     assert,
     cleanup,
   }) => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    cleanup(() => mock.timers.reset())
     const emitter = new RunEventEmitter(() => {})
     const summaries: WorkCounts[] = []
-    const first = Promise.withResolvers<void>()
     const report = new WorkReport(emitter, {
       event() {},
-      summary: (counts) => {
-        summaries.push({ ...counts })
-        first.resolve()
-      },
-      summaryMs: 1,
+      summary: (counts) => summaries.push({ ...counts }),
     })
     cleanup(() => report.stop())
-    // Intervals keep no process alive: this timer does, and outlasts several of them.
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    mock.timers.tick(30_000)
     assert.isEmpty(summaries)
     emitter.emit('run.started', run)
-    const alive = setInterval(() => {}, 1_000)
-    await first.promise
-    clearInterval(alive)
+    mock.timers.tick(29_999)
+    assert.isEmpty(summaries)
+    mock.timers.tick(60_000)
     assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
   })
 
