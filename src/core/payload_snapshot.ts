@@ -1,7 +1,6 @@
 import { E_PAYLOAD_TOO_LARGE, E_UNSERIALIZABLE } from '../errors.ts'
 import {
   ERRORS,
-  json,
   StandInBytes,
   StandInError,
   StandInObject,
@@ -27,10 +26,6 @@ const RESERVED_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 
 const ESCAPED = /["\\\p{Cc}\p{Cs}]/u
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 
-// The global is out of reach for core; this is its prototype all the same.
-const DATE_PROTOTYPE: unknown = Object.getPrototypeOf(
-  json.deserialize({ json: '1970-01-01T00:00:00.000Z', meta: { values: ['Date'], v: 1 } })
-)
 const ERROR_TYPES: ReadonlyMap<unknown, ErrorType> = prototypes(ERRORS)
 const BYTES_TYPES: ReadonlyMap<unknown, BytesType> = prototypes({ ...TYPED_ARRAYS, Buffer })
 
@@ -137,7 +132,7 @@ class Snapshot {
     const error = ERROR_TYPES.get(prototype)
     if (error !== undefined && value instanceof Error) return this.#copyError(value, error)
 
-    if (prototype === DATE_PROTOTYPE) return this.#checkDate(value)
+    if (prototype === Date.prototype) return this.#checkDate(value)
     if (value instanceof RegExp && prototype === RegExp.prototype) return this.#checkRegExp(value)
     if (value instanceof URL && prototype === URL.prototype) return value
     if (value instanceof Map && prototype === Map.prototype) return this.#copyMap(value)

@@ -57,6 +57,7 @@ function codeOf(value: unknown): string | undefined {
 /** What a value that cannot be shown otherwise is called: never throws. */
 function described(value: unknown): string {
   if (typeof value === 'string') return value
+  if (typeof value === 'function') return 'a function'
   if (typeof value === 'object' && value !== null) {
     return attempt(() => Object.prototype.toString.call(value)) ?? 'an object that cannot be read'
   }
