@@ -2,14 +2,12 @@ import type { SignalSend } from './change_set.ts'
 import type { SignalEntry, Wait } from './history.ts'
 import type { KeptSignal, LockedState, OfRun, Waiter } from './plan.ts'
 
-/** A signal on its way into an inbox; the inbox numbers it. */
-export type SignalDelivery = Omit<SignalEntry, 'no'>
-
 /** What the exchange asks of the batch it belongs to. */
 export interface Receivers {
   /** Whether the run exists and has not ended. */
   isLive(runId: string): boolean
-  deliver(runId: string, entry: SignalDelivery): void
+  /** Puts the signal into the run's inbox, which numbers it. */
+  deliver(runId: string, entry: Omit<SignalEntry, 'no'>): void
 }
 
 /** What the exchange comes to; see `Plan`. */

@@ -11,7 +11,8 @@ import { strandingChecks } from './conformance/stranding.ts'
 import { checkWith, type ConformanceOptions } from './conformance/suite.ts'
 import { wakingChecks } from './conformance/waking.ts'
 
-export type { ConformanceOptions, StoreCorruption, StoreUnderTest } from './conformance/suite.ts'
+export type { StoreCorruption, StoreUnderTest } from './conformance/store_under_test.ts'
+export type { ConformanceOptions } from './conformance/suite.ts'
 
 const GROUPS = {
   'starting runs': startingChecks,

@@ -3,7 +3,7 @@ import type { Flush, LoadedRun, Store, StoredRun } from '../../contracts/store.t
 import type { Answer, ChangeSet, Write } from '../../core/change_set.ts'
 import type { InboxEntry, NewWait, Wait } from '../../core/history.ts'
 import type { NewRun, ParentLink, RunRow } from '../../core/run.ts'
-import type { StoreCorruption, StoreUnderTest } from './suite.ts'
+import type { StoreCorruption, StoreUnderTest } from './store_under_test.ts'
 import {
   CLAIM_KEY,
   COMPLETE,
