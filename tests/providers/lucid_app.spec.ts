@@ -1,0 +1,123 @@
+import { IgnitorFactory } from '@adonisjs/core/factories'
+import type { ApplicationService } from '@adonisjs/core/types'
+import type {} from '@adonisjs/lucid/database_provider'
+import { test } from '@japa/runner'
+import type { TestContext } from '@japa/runner/core'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { BaseWorkflow } from '../../src/base_workflow.ts'
+import { defineConfig, stores } from '../../src/define_config.ts'
+import { createDurableTables } from '../../src/stores/lucid/schema.ts'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+
+class Sum extends BaseWorkflow {
+  static override workflow = { name: 'lucid_app.sum' }
+  async run(ctx: WorkflowCtx, [a, b]: [number, number]) {
+    return ctx.localStep('add', () => a + b)
+  }
+}
+
+/** An application whose default connection is a SQLite file that does not exist yet. */
+async function lucidApp(
+  { fs, cleanup }: Pick<TestContext, 'fs' | 'cleanup'>,
+  params: { embedded: boolean; connection?: string }
+): Promise<{ app: ApplicationService; filename: string }> {
+  await fs.mkdir('database')
+  const filename = join(fs.basePath, 'database/app.sqlite3')
+  const { embedded, connection } = params
+  const store = connection === undefined ? {} : { store: stores.lucid({ connection }) }
+  const main = { client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true }
+  const app = new IgnitorFactory()
+    .withCoreProviders()
+    .withCoreConfig()
+    .merge({
+      rcFileContents: {
+        providers: [
+          () => import('@adonisjs/lucid/database_provider'),
+          () => import('../../providers/durable_provider.ts'),
+        ],
+      },
+      config: {
+        database: { connection: 'main', connections: { main } },
+        durable: defineConfig({ ...store, worker: { embedded } }),
+        logger: { default: 'app', loggers: { app: { enabled: false } } },
+      },
+    })
+    .create(pathToFileURL(`${fs.basePath}/`), { importer: (path) => import(path) })
+    .createApp('web')
+  cleanup(() => app.terminate())
+  await app.init()
+  await app.boot()
+  return { app, filename }
+}
+
+async function migrate(app: ApplicationService): Promise<void> {
+  const db = await app.container.make('lucid.db')
+  const { schema } = db.connection()
+  createDurableTables(schema, { version: 1 })
+  await schema
+}
+
+test.group('Application on Lucid', () => {
+  test('booting, building the engine and ending touch no database', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app, filename } = await lucidApp({ fs, cleanup }, { embedded: false })
+    await app.start(() => {})
+    await app.container.make('durable')
+    await app.terminate()
+    assert.isFalse(existsSync(filename))
+  })
+
+  test('without tables the first use says what to run', async ({ assert, fs, cleanup }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: false })
+    await app.start(() => {})
+    await assert.rejects(() => Sum.dispatch([1, 2]), /missing on connection "main".*migration:run/)
+  })
+
+  test('an embedded worker executes runs in the database', async ({ assert, fs, cleanup }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: true })
+    await migrate(app)
+    await app.start(() => {})
+    assert.equal(await Sum.start([20, 22], { runId: 'sum' }), 42)
+    const engine = await app.container.make('durable')
+    assert.deepEqual(await engine.findStranded(), [])
+    await app.terminate()
+  })
+
+  test('a run started in a transaction exists only if it commits', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: false })
+    await migrate(app)
+    await app.start(() => {})
+    const db = await app.container.make('lucid.db')
+    const engine = await app.container.make('durable')
+    const lost = await db.transaction()
+    await Sum.dispatch([1, 2], { runId: 'lost', client: lost })
+    await lost.rollback()
+    await db.transaction((trx) => Sum.dispatch([1, 2], { runId: 'kept', client: trx }))
+    assert.isNull(await engine.getRun('lost'))
+    const kept = await engine.getRun('kept')
+    assert.equal(kept?.status, 'pending')
+  })
+
+  test('a connection that does not exist is named at the first use', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: false, connection: 'archive' })
+    await app.start(() => {})
+    const engine = await app.container.make('durable')
+    await assert.rejects(
+      () => engine.listRuns(),
+      /"store".*got the connection "archive", expected one of config\/database\.ts/
+    )
+  })
+})
