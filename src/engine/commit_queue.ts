@@ -52,8 +52,9 @@ export class CommitQueue {
       const batch = this.#nextBatch()
       try {
         const { answers, news } = await store.commit(batch.map(({ write }) => write))
-        this.#news.publish(news)
         batch.forEach(({ resolve }, index) => resolve(answers[index]!))
+        // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
+        setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
         failures = 0
       } catch (error) {
         this.#keepTurns(batch, error)
@@ -88,6 +89,15 @@ export class CommitQueue {
     for (const { write, reject } of batch) if (write.type !== 'turn') reject(error)
     this.#queue.unshift(...kept)
   }
+}
+
+/** What the runs return that a batch has completed. A write that was lost ended nothing. */
+function outputsOf(batch: readonly Queued[], answers: readonly Answer[]): Map<string, string> {
+  const outputs = new Map<string, string>()
+  for (const [index, { write }] of batch.entries())
+    if (write.type === 'turn' && write.end.kind === 'complete')
+      if (answers[index]?.type === 'committed') outputs.set(write.runId, write.end.output)
+  return outputs
 }
 
 function charactersOf(write: Write): number {

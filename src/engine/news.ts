@@ -1,6 +1,8 @@
 import type { FlushNews } from '../core/change_set.ts'
 
 type Listener = () => void
+/** `output` is the encoded output of a run that this process has just completed; null = it has to be read. */
+type EndListener = (output: string | null) => void
 
 /**
  * What happened to runs, told inside this process: a hint that a look at the store is worth it. Missing one costs
@@ -10,7 +12,7 @@ export class RunNews {
   #due = new Set<(news: FlushNews) => void>()
   #anything = new Set<Listener>()
   #inbox = new Map<string, Set<Listener>>()
-  #ended = new Map<string, Set<Listener>>()
+  #ended = new Map<string, Set<EndListener>>()
 
   /** Runs became due, or will in `dueIn` ms. */
   onDue(listener: (news: FlushNews) => void): () => void {
@@ -29,14 +31,18 @@ export class RunNews {
     return subscribe(this.#inbox, runId, listener)
   }
 
-  onEnded(runId: string, listener: Listener): () => void {
+  onEnded(runId: string, listener: EndListener): () => void {
     return subscribe(this.#ended, runId, listener)
   }
 
-  publish(news: FlushNews): void {
+  /** @param outputs encoded outputs of runs that the same flush completed, where they are at hand */
+  publish(news: FlushNews, outputs: ReadonlyMap<string, string>): void {
     if (news.due.size > 0 || news.dueIn !== null) for (const listener of this.#due) listener(news)
     for (const runId of news.inbox) tell(this.#inbox.get(runId))
-    for (const runId of news.ended) tell(this.#ended.get(runId))
+    for (const runId of news.ended) {
+      const output = outputs.get(runId) ?? null
+      for (const listener of this.#ended.get(runId) ?? []) listener(output)
+    }
   }
 
   anything(): void {
@@ -44,12 +50,8 @@ export class RunNews {
   }
 }
 
-function subscribe(
-  listeners: Map<string, Set<Listener>>,
-  key: string,
-  listener: Listener
-): () => void {
-  const set = listeners.get(key) ?? new Set()
+function subscribe<L>(listeners: Map<string, Set<L>>, key: string, listener: L): () => void {
+  const set = listeners.get(key) ?? new Set<L>()
   listeners.set(key, set.add(listener))
   return () => {
     set.delete(listener)

@@ -1,3 +1,5 @@
+import type { RunStanding } from '../contracts/store.ts'
+import { decode } from '../core/payload.ts'
 import { isTerminal, type RunStatus } from '../core/run.ts'
 import {
   E_ENGINE_STOPPED,
@@ -13,13 +15,25 @@ import { describeRun, type WorkflowRun } from './workflow_run.ts'
 const WARN_AFTER_MS = 2_000
 const REFUSE_AFTER_MS = 10_000
 
+/** Somebody who waits for one run. */
+interface Waiter {
+  /** Whether the store has been asked about the run since the waiting began. */
+  isKnown: boolean
+  /** `output` is what a run that ended well returned, encoded; null = it has to be read. */
+  wake(output: string | null): void
+  refuse(error: unknown): void
+}
+
 /**
- * Waits for ends of runs. Those of this process are told by its own writes; for the others one query, whatever the
- * number of waiters, looks at hints of foreign changes and, as a net, at intervals.
+ * Waits for ends of runs. Those of this process are told by its own writes, with what the runs returned; for the
+ * others one query, whatever the number of waiters, looks when waiting begins, at hints of foreign changes and, as a
+ * net, at intervals.
  */
 export class RunWaiter {
   #context: EngineContext
-  #waiting = new Map<string, Set<() => void>>()
+  #waiting = new Map<string, Set<Waiter>>()
+  /** Runs to look at. */
+  #unseen = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #stopListening: (() => void) | null = null
   #isLooking = false
@@ -32,12 +46,15 @@ export class RunWaiter {
   /** Ends all waiting. */
   stop(): void {
     this.#isStopped = true
-    for (const waiters of [...this.#waiting.values()]) for (const wake of [...waiters]) wake()
+    const waiters = [...this.#waiting.values()].flatMap((set) => [...set])
+    for (const waiter of waiters) waiter.wake(null)
   }
 
   /** The output of a run, or E_RUN_FAILED. */
   async result(runId: string, timeoutMs?: number): Promise<unknown> {
-    const run = await this.wait(runId, timeoutMs)
+    const output = await this.#end(runId, timeoutMs)
+    if (output !== null) return decode(output)
+    const run = await this.#readEnded(runId, timeoutMs)
     if (run.status === 'completed') return run.output
     const { status, error } = run
     const message = error?.message ?? `it is ${status}`
@@ -46,20 +63,22 @@ export class RunWaiter {
 
   /** The run, once it has ended; in development also once it is blocked. */
   async wait(runId: string, timeoutMs?: number): Promise<WorkflowRun> {
-    const woken = Promise.withResolvers<void>()
+    await this.#end(runId, timeoutMs)
+    return this.#readEnded(runId, timeoutMs)
+  }
+
+  /** Resolves when the run has ended, or the time is over: to its encoded output where that is at hand, else null. */
+  async #end(runId: string, timeoutMs?: number): Promise<string | null> {
+    if (this.#isStopped) throw new E_ENGINE_STOPPED()
+    const { promise, resolve, reject } = Promise.withResolvers<string | null>()
     const unsubscribe = [
-      this.#context.news.onEnded(runId, woken.resolve),
-      this.#register(runId, woken.resolve),
-      this.#watchService(runId, woken.reject),
-      after(timeoutMs, woken.resolve),
+      this.#context.news.onEnded(runId, resolve),
+      this.#register(runId, { isKnown: false, wake: resolve, refuse: reject }),
+      this.#watchService(runId, reject),
+      after(timeoutMs, () => resolve(null)),
     ]
     try {
-      const before = await this.#read(runId)
-      if (this.#isOver(before.status)) return before
-      await woken.promise
-      const run = await this.#read(runId)
-      if (this.#isOver(run.status)) return run
-      throw new E_WAIT_TIMEOUT([runId, timeoutMs ?? 0, run.status])
+      return await promise
     } finally {
       for (const stop of unsubscribe) stop()
     }
@@ -69,21 +88,23 @@ export class RunWaiter {
     return isTerminal(status) || (status === 'blocked' && this.#context.inDevelopment)
   }
 
-  async #read(runId: string): Promise<WorkflowRun> {
+  async #readEnded(runId: string, timeoutMs = 0): Promise<WorkflowRun> {
     if (this.#isStopped) throw new E_ENGINE_STOPPED()
     const store = await this.#context.store()
     const run = await store.getRun(runId)
     if (!run) throw new E_RUN_NOT_FOUND([runId])
+    if (!this.#isOver(run.status)) throw new E_WAIT_TIMEOUT([runId, timeoutMs, run.status])
     return describeRun(run)
   }
 
-  #register(runId: string, wake: () => void): () => void {
+  #register(runId: string, waiter: Waiter): () => void {
     const waiters = this.#waiting.get(runId) ?? new Set()
-    this.#waiting.set(runId, waiters.add(wake))
-    this.#stopListening ??= this.#context.news.onAnything(() => void this.#look())
+    this.#waiting.set(runId, waiters.add(waiter))
+    this.#stopListening ??= this.#context.news.onAnything(() => this.#lookAtAll())
     this.#schedule()
+    this.#look([runId])
     return () => {
-      waiters.delete(wake)
+      waiters.delete(waiter)
       if (waiters.size === 0 && this.#waiting.get(runId) === waiters) this.#waiting.delete(runId)
       if (this.#waiting.size > 0) return
       clearTimeout(this.#timer)
@@ -96,22 +117,55 @@ export class RunWaiter {
   #schedule(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      void this.#look().finally(() => this.#waiting.size > 0 && this.#schedule())
+      this.#lookAtAll()
+      if (this.#waiting.size > 0) this.#schedule()
     }, this.#context.options.pollMs)
   }
 
-  async #look(): Promise<void> {
+  #lookAtAll(): void {
+    this.#look(this.#waiting.keys())
+  }
+
+  /** Those who ask in one turn of the event loop, and those who ask during a query, share the next. */
+  #look(runIds: Iterable<string>): void {
+    for (const runId of runIds) this.#unseen.add(runId)
     if (this.#isLooking) return
     this.#isLooking = true
-    try {
-      const store = await this.#context.store()
-      for (const { runId, status } of await store.statusesOf([...this.#waiting.keys()]))
-        if (this.#isOver(status)) for (const wake of this.#waiting.get(runId) ?? []) wake()
-    } catch (err) {
-      this.#context.log.debug({ err }, 'The runs that are waited for could not be read')
-    } finally {
-      this.#isLooking = false
+    void this.#lookWhileAsked().finally(() => (this.#isLooking = false))
+  }
+
+  async #lookWhileAsked(): Promise<void> {
+    while (this.#unseen.size > 0) {
+      let runIds: string[] = []
+      try {
+        const store = await this.#context.store()
+        runIds = [...this.#unseen].filter((runId) => this.#waiting.has(runId))
+        this.#unseen.clear()
+        if (runIds.length > 0) this.#tell(runIds, await store.statusesOf(runIds))
+      } catch (err) {
+        this.#context.log.debug({ err }, 'The runs that are waited for could not be read')
+        this.#refuseUnknown(runIds, err)
+      }
     }
+  }
+
+  #tell(runIds: readonly string[], standings: readonly RunStanding[]): void {
+    const statuses = new Map(standings.map(({ runId, status }) => [runId, status]))
+    for (const runId of runIds) {
+      const status = statuses.get(runId)
+      for (const waiter of this.#waiting.get(runId) ?? []) {
+        waiter.isKnown = true
+        if (status === undefined) waiter.refuse(new E_RUN_NOT_FOUND([runId]))
+        else if (this.#isOver(status)) waiter.wake(null)
+      }
+    }
+  }
+
+  /** Whoever has just begun to wait is told that the store cannot be asked; those who wait already go on. */
+  #refuseUnknown(runIds: readonly string[], error: unknown): void {
+    for (const runId of runIds)
+      for (const waiter of this.#waiting.get(runId) ?? [])
+        if (!waiter.isKnown) waiter.refuse(error)
   }
 
   /** Says that nobody serves the run, after a while; in development gives up soon after. */
