@@ -26,7 +26,7 @@ export interface StepOptions {
   retries?: number | undefined
   /** A longer attempt is aborted and fails with `step_timeout`. Ms; default none. */
   timeoutMs?: number | undefined
-  /** Delay before the second attempt, in ms; doubles with each further one. Default 1,000. */
+  /** Delay before the second attempt, in ms; doubles with each further one, up to 30 s. Default 250. */
   backoffMs?: number | undefined
   /** Any Standard Schema; parses the input before each attempt. */
   input?: StandardSchemaV1 | undefined
