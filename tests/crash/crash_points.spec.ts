@@ -11,10 +11,12 @@ function comparable(picture: Picture) {
   return [...picture.runs].map(([id, { records, waits }]) => ({
     id,
     waits,
-    records: records.map(({ seq, kind, name, after, ordinal, status, output, error, generation }) => ({
-      ...{ seq, kind, name, after, ordinal, status, output, generation },
-      error: error && decodeError(error).message,
-    })),
+    records: records.map(
+      ({ seq, kind, name, after, ordinal, status, output, error, generation }) => ({
+        ...{ seq, kind, name, after, ordinal, status, output, generation },
+        error: error && decodeError(error).message,
+      })
+    ),
   }))
 }
 
@@ -67,13 +69,14 @@ test.group('Crash points on SQLite', () => {
       cleanup(() => points.close())
       const { end: undisturbed, report } = await points.undisturbed()
       assert.deepEqual(outcomesOf(undisturbed), SCENARIOS[name].outcomes)
-      const check = (survived: Survived) =>
-        assertSurvived(assert, { survived, undisturbed, name })
+      const check = (survived: Survived) => assertSurvived(assert, { survived, undisturbed, name })
       const covered = await Promise.all(
         CRASH_MOMENTS.map((moment) => points.each(moment, { atLeast: report.writes, check }))
       )
       const sum = covered.reduce((total, count) => total + count)
-      console.log(`${name}: ${report.writes} writes, killed at ${sum} points (${CRASH_MOMENTS.map((moment, index) => `${covered[index]} ${moment}`).join(', ')})`)
+      console.log(
+        `${name}: ${report.writes} writes, killed at ${sum} points (${CRASH_MOMENTS.map((moment, index) => `${covered[index]} ${moment}`).join(', ')})`
+      )
       for (const count of covered) assert.isAtLeast(count, report.writes)
     }).timeout(120_000)
   }

@@ -36,7 +36,10 @@ export class CrashPoints {
   #template: SqliteDatabase
   #spares = new Set<CrashProcess>()
 
-  private constructor(scenario: ScenarioName, params: { directory: string; template: SqliteDatabase }) {
+  private constructor(
+    scenario: ScenarioName,
+    params: { directory: string; template: SqliteDatabase }
+  ) {
     this.#scenario = scenario
     this.#directory = params.directory
     this.#template = params.template

@@ -1,30 +1,47 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import type { StepContext } from '../../src/types/step.ts'
 
+/** One execution of an attempt. */
+export interface Effect {
+  attempt: string
+  pid: number
+}
+
 /**
- * What the code of steps has done to the world: one line per execution of an attempt, on the disk before the step
- * goes on, in a file that the database knows nothing of.
+ * What the code of steps has done to the world: one line per execution of an attempt, in a file that the database
+ * knows nothing of. Several processes may write to it.
  */
 export class Effects {
-  readonly file: string
+  #file: string
+  #sync: boolean
+  #handle: number | undefined
 
-  constructor(file: string) {
-    this.file = file
+  /** @param params.sync each line is on the disk before the step goes on; default true. A killed process loses none either way. */
+  constructor(file: string, params: { sync?: boolean } = {}) {
+    this.#file = file
+    this.#sync = params.sync ?? true
   }
 
   add(step: Pick<StepContext, 'id' | 'attempt'>): void {
-    const handle = openSync(this.file, 'a')
-    writeSync(handle, `${attemptId(step.id, step.attempt)}\n`)
-    fsyncSync(handle)
-    closeSync(handle)
+    this.#handle ??= openSync(this.#file, 'a')
+    writeSync(this.#handle, `${attemptId(step.id, step.attempt)} ${process.pid}\n`)
+    if (this.#sync) fsyncSync(this.#handle)
+  }
+
+  /** In the order in which they happened. */
+  list(): Effect[] {
+    if (!existsSync(this.#file)) return []
+    const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1)
+    return lines.map((line) => {
+      const [attempt = '', pid] = line.split(' ')
+      return { attempt, pid: Number(pid) }
+    })
   }
 
   /** How often each attempt was executed. */
   counts(): Map<string, number> {
     const counts = new Map<string, number>()
-    if (!existsSync(this.file)) return counts
-    for (const line of readFileSync(this.file, 'utf8').split('\n').slice(0, -1))
-      counts.set(line, (counts.get(line) ?? 0) + 1)
+    for (const { attempt } of this.list()) counts.set(attempt, (counts.get(attempt) ?? 0) + 1)
     return counts
   }
 }

@@ -48,6 +48,10 @@ export class ForkedProcess<Told> {
     return this.#output
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
   /** The signal that ended it; null = none did, or it lives. */
   get killedBy(): NodeJS.Signals | null {
     return this.#child.signalCode
