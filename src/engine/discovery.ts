@@ -63,6 +63,10 @@ export interface DiscoveryParams extends ClassEnvironment {
 export class Discovery {
   readonly #params: DiscoveryParams
   #found: Promise<void> | undefined
+  #workflowFiles: string[] = []
+  #stepFiles: string[] = []
+  /** What each file was when it was last imported, in development. */
+  readonly #modules = new Map<string, object>()
 
   constructor(params: DiscoveryParams) {
     this.#params = params
@@ -88,15 +92,25 @@ export class Discovery {
   }
 
   async #look(): Promise<void> {
-    // Steps first: a workflow that names one from another directory by its function finds it stamped either way.
-    await this.#importSteps()
-    for (const file of await sourceFiles(this.#params.workflowsPath)) {
+    const { workflowsPath, stepsPath } = this.#params
+    this.#workflowFiles = await sourceFiles(workflowsPath)
+    this.#stepFiles = await sourceFiles(stepsPath)
+    for (const file of this.#workflowFiles)
       this.#register(file, workflowsOf(await importFile(file)))
-    }
+    for (const file of this.#stepFiles) await importFile(file)
+    await this.#importAgain()
   }
 
-  async #importSteps(): Promise<void> {
-    for (const file of await sourceFiles(this.#params.stepsPath)) await importFile(file)
+  /**
+   * Hot reload replaces a file in the running process only if it was last imported dynamically, and restarts the
+   * process otherwise. So once the files have imported each other, each is imported from here again, which evaluates
+   * nothing.
+   */
+  async #importAgain(): Promise<void> {
+    if (!this.#params.inDevelopment) return
+    for (const file of [...this.#workflowFiles, ...this.#stepFiles]) {
+      this.#modules.set(file, await importFile(file))
+    }
   }
 
   #register(file: string, classes: WorkflowClass[]): void {
@@ -124,10 +138,15 @@ export class Discovery {
     })
   }
 
-  /** The class under the same name and version in its file as it is now. */
+  /** The class under the same name and version in its file as it is now; steps that changed register again. */
   async #latest(file: string, key: string): Promise<WorkflowClass> {
-    await this.#importSteps()
-    const found = workflowsOf(await importFile(file)).find((target) => keyOf(target) === key)
+    const module = await importFile(file)
+    let isChanged = module !== this.#modules.get(file)
+    for (const step of this.#stepFiles) {
+      isChanged = (await importFile(step)) !== this.#modules.get(step) || isChanged
+    }
+    if (isChanged) await this.#importAgain()
+    const found = workflowsOf(module).find((target) => keyOf(target) === key)
     if (!found) throw new E_INVALID_WORKFLOW([key, `${file} does not export it any more`])
     return found
   }
