@@ -9,6 +9,7 @@ export default {
         'bin/test.ts',
         'scripts/*.mjs',
         'scripts/checks/*.mjs',
+        'scripts/docs/main.ts',
         'tests/**/*.spec.ts',
         'tests/package/missing_packages.ts',
       ],
