@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 
 const PLAYGROUND = join(import.meta.dirname, '..')
@@ -39,7 +39,7 @@ export class Processes {
     return Object.assign(child, { name, logFile })
   }
 
-  /** Ends those that stay as a deployment does, and by force what has not ended then. */
+  /** Ends all as a deployment does, and by force what has not ended then. Resolves to their names and exit codes. */
   async stop() {
     const children = [...this.#alive]
     for (const child of children) child.kill('SIGTERM')
@@ -69,9 +69,4 @@ export class Processes {
   #killAll() {
     for (const child of this.#alive) child.kill('SIGKILL')
   }
-}
-
-/** The end of a process's log. */
-export function tailOf({ logFile }) {
-  return readFileSync(logFile, 'utf8').split('\n').slice(-20).join('\n')
 }

@@ -2,14 +2,14 @@
 export function compare(ours, theirs) {
   const names = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])].sort()
   const rows = names.map((name) => [name, ours[name] ?? 0, theirs[name] ?? 0])
-  const same = rows.every(([, mine, other]) => mine === other)
+  const isSame = rows.every(([, mine, other]) => mine === other)
   const cells = rows.map(([name, mine, other]) => [
     name,
     mine.toLocaleString('en'),
     other.toLocaleString('en'),
     mine === other ? '' : 'differs',
   ])
-  return { same, text: layOut([['', 'import', 'separate script', ''], ...cells]) }
+  return { isSame, text: layOut([['', 'import', 'separate script', ''], ...cells]) }
 }
 
 function layOut(rows) {
