@@ -6,6 +6,7 @@ export default {
   workspaces: {
     '.': {
       entry: [
+        'benchmarks/main.ts',
         'bin/test.ts',
         'scripts/*.mjs',
         'scripts/checks/*.mjs',

@@ -26,7 +26,10 @@ export class EngineStand {
     })
     this.steps = steps
     this.fanOut = this.engine.register('fan-out', '1', async (ctx, count: number) => {
-      const outputs = await ctx.all(steps, Array.from({ length: count }, () => 1))
+      const outputs = await ctx.all(
+        steps,
+        Array.from({ length: count }, () => 1)
+      )
       return outputs.length
     })
   }

@@ -1,9 +1,13 @@
 import { parseArgs } from 'node:util'
 import { ENGINE_TABLES, SLIM_TABLES } from './bare_tables.ts'
-import { measureInRounds, print } from './rounds.ts'
-import { bareWriterOn, engineOn, type SubjectFactory } from './subjects.ts'
-import { fanOut, latency, throughput, type Workload } from './workloads.ts'
+import { BARE, ENGINE, measureInRounds, reportOf } from './rounds.ts'
+import { bareWriterOn, engineOn } from './subjects.ts'
+import { fanOut, latency, throughput } from './workloads.ts'
 
+/**
+ * `--quick`: smaller and fewer rounds. `--only`: workloads whose title contains the text. `--subject`: subjects whose
+ * name contains it.
+ */
 const { values: args } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -13,34 +17,33 @@ const { values: args } = parseArgs({
   },
 })
 const rounds = Number(args.rounds ?? (args.quick ? 3 : 5))
-const scale = args.quick ? 1 : 4
+const scale = args.quick ? 1 : 3
 
-const subjects: Record<string, SubjectFactory> = {
-  'bare writer': bareWriterOn(SLIM_TABLES),
-  "bare writer (engine's tables)": bareWriterOn(ENGINE_TABLES),
-  'engine, sqlite': engineOn('sqlite'),
-  'engine, memory': engineOn('memory'),
-}
-
-const workloads: Workload[] = [
+const subjects = new Map([
+  [BARE, bareWriterOn(SLIM_TABLES)],
+  [`${BARE} on the engine's tables`, bareWriterOn(ENGINE_TABLES)],
+  [ENGINE, engineOn('sqlite')],
+  ['engine, memory', engineOn('memory')],
+])
+const workloads = [
   throughput({
-    ...{ title: 'W1 one-step runs/s, 50 in flight', unit: 'runs/s' },
-    ...{ runs: 2_000 * scale, steps: 1, inFlight: 50 },
+    ...{ title: 'W1 one-step runs, 50 in flight', counted: 'runs', inFlight: 50 },
+    ...{ runs: 4_000 * scale, steps: 1 },
   }),
   throughput({
-    ...{ title: 'W1 one-step runs/s, 500 in flight', unit: 'runs/s' },
-    ...{ runs: 3_000 * scale, steps: 1, inFlight: 500 },
+    ...{ title: 'W1 one-step runs, 500 in flight', counted: 'runs', inFlight: 500 },
+    ...{ runs: 8_000 * scale, steps: 1 },
   }),
   throughput({
-    ...{ title: 'W2 steps/s of ten-step runs, 50 in flight', unit: 'steps/s' },
-    ...{ runs: 400 * scale, steps: 10, inFlight: 50 },
+    ...{ title: 'W2 ten-step runs, 50 in flight', counted: 'steps', inFlight: 50 },
+    ...{ runs: 600 * scale, steps: 10 },
   }),
-  fanOut({ title: 'W3 children/s of a fan-out', children: 1_000 }),
-  latency({ title: 'W6 one-step run alone, start to result', runs: 300 * scale }),
+  fanOut({ title: 'W3 one parent with 1,000 children', children: 1_000 }),
+  latency({ title: 'W6 one-step run alone, start to result', runs: 200 * scale }),
 ]
 
-const chosen = Object.entries(subjects).filter(([name]) => name.includes(args.subject))
+const chosen = new Map([...subjects].filter(([name]) => name.includes(args.subject)))
 for (const workload of workloads.filter(({ title }) => title.includes(args.only))) {
-  console.log(`\n${workload.title}`)
-  print(workload, await measureInRounds(workload, { subjects: Object.fromEntries(chosen), rounds }))
+  const results = await measureInRounds(workload, { subjects: chosen, rounds })
+  console.log(reportOf(workload, results).join('\n') + '\n')
 }

@@ -1,8 +1,12 @@
 import type { SubjectFactory } from './subjects.ts'
 import type { Workload } from './workloads.ts'
 
-/** What a subject reached in each round. */
-interface Result {
+/** The subject that is put next to those that begin with `BARE`: they write to the same kind of database. */
+export const ENGINE = 'engine, sqlite'
+export const BARE = 'bare writer'
+
+/** What a subject reached in each round, by figure. */
+export interface Result {
   subject: string
   rounds: number[][]
 }
@@ -13,46 +17,44 @@ interface Result {
  */
 export async function measureInRounds(
   workload: Workload,
-  params: { subjects: Readonly<Record<string, SubjectFactory>>; rounds: number }
+  params: { subjects: ReadonlyMap<string, SubjectFactory>; rounds: number }
 ): Promise<Result[]> {
-  const results = Object.keys(params.subjects).map((subject) => ({
-    subject,
-    rounds: [] as number[][],
-  }))
+  const measured = [...params.subjects].map(([subject, make]) => {
+    const rounds: number[][] = []
+    return { subject, make, rounds }
+  })
   for (let round = 0; round <= params.rounds; round++) {
-    for (const { subject, rounds } of results) {
-      const figures = await workload.measure(params.subjects[subject]!)
+    for (const { make, rounds } of measured) {
+      const figures = await workload.measure(make)
       if (round > 0) rounds.push(figures)
     }
   }
-  return results
+  return measured
 }
 
-/** Prints the medians with their spread, and the engine's ratio to each bare writer, both taken round by round. */
-export function print(workload: Workload, results: readonly Result[]): void {
-  for (const [at, figure] of workload.figures.entries()) {
-    const title = [workload.title, figure].filter((part) => part !== '').join(' ')
-    for (const { subject, rounds } of results) {
-      const all = rounds.map((figures) => figures[at] ?? 0)
+/** Lines of the medians with their spread, and of the engine's ratio to each bare writer, taken round by round. */
+export function reportOf(workload: Workload, results: readonly Result[]): string[] {
+  const lines: string[] = [workload.title]
+  for (const [at, { name, unit }] of workload.figures.entries()) {
+    const column = (result: Result) => result.rounds.map((figures) => figures[at] ?? Number.NaN)
+    for (const result of results) {
+      const all = column(result)
+      const figure = `${shown(median(all)).padStart(8)} ${unit.padEnd(2)}`
       const spread = `${shown(Math.min(...all))} to ${shown(Math.max(...all))}`
-      console.log(`    ${subject.padEnd(28)} ${shown(median(all)).padStart(8)} ${workload.unit}  (${spread})`)
+      lines.push(`  ${result.subject.padEnd(30)} ${name.padEnd(12)} ${figure}  (${spread})`)
     }
-    for (const engine of results.filter(({ subject }) => subject.startsWith('engine'))) {
-      for (const bare of results.filter(({ subject }) => subject.startsWith('bare'))) {
-        const pairs = engine.rounds.map((figures, round) => ratio(figures[at], bare.rounds[round]?.[at]))
-        const figures = `${shownMedian(engine, at)} against ${bare.subject} ${shownMedian(bare, at)}`
-        console.log(`${title}, ${engine.subject} ${figures}: ${median(pairs).toFixed(2)}x`)
+    for (const engine of results.filter(({ subject }) => subject === ENGINE)) {
+      for (const bare of results.filter(({ subject }) => subject.startsWith(BARE))) {
+        const mine = column(engine)
+        const ratios = column(bare).map((its, round) => (mine[round] ?? Number.NaN) / its)
+        const pair = `engine ${shown(median(mine))} against ${bare.subject} ${shown(median(column(bare)))}`
+        lines.push(
+          `${workload.title}, ${name}, sqlite: ${pair}: ${median(ratios).toFixed(2)}x`
+        )
       }
     }
   }
-}
-
-function shownMedian({ rounds }: Result, at: number): string {
-  return shown(median(rounds.map((figures) => figures[at] ?? 0)))
-}
-
-function ratio(one: number | undefined, other: number | undefined): number {
-  return one === undefined || other === undefined ? Number.NaN : one / other
+  return lines
 }
 
 function median(values: readonly number[]): number {

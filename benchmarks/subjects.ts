@@ -69,10 +69,7 @@ export function bareWriterOn(tables: BareTables): SubjectFactory {
           await writer.commit({ run: null, rows: claimed.map(claim) })
           const end = (child: string, index: number) => {
             const tell = ['tell', { id, no: first + index, child }] as const
-            return Promise.all([
-              stepsOf(child, 1),
-              writer.commit({ run: null, rows: [tell] }),
-            ])
+            return Promise.all([stepsOf(child, 1), writer.commit({ run: null, rows: [tell] })])
           }
           await Promise.all(claimed.map(end))
         }

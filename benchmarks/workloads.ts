@@ -1,41 +1,79 @@
 import type { SubjectFactory } from './subjects.ts'
 
-/** One thing to measure. Higher is better for rates (`/s`), lower for times. */
-export interface Workload {
-  title: string
+/** One of the numbers that a workload gives. */
+export interface Figure {
+  name: string
   unit: string
-  /** Runs it on a new subject and gives the figures, in the order of `figures`. */
-  measure: (make: SubjectFactory) => Promise<number[]>
-  /** What the figures are called; one without a name of its own is ''. */
-  figures: readonly string[]
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now()
-  await work()
-  return (performance.now() - begin) / 1000
+/** One thing to measure. */
+export interface Workload {
+  title: string
+  figures: readonly Figure[]
+  /** Runs it once on a new subject; the numbers in the order of `figures`. */
+  measure: (make: SubjectFactory) => Promise<number[]>
 }
+
+interface Spent {
+  seconds: number
+  /** Processor time of this process, all of its threads, in microseconds. */
+  cpu: number
+}
+
+async function spent(work: () => Promise<unknown>): Promise<Spent> {
+  const begin = performance.now()
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return { seconds: (performance.now() - begin) / 1000, cpu: user + system }
+}
+
+/** `count` of something per second, and the processor time of each, which other load on the machine disturbs less. */
+function rates(count: number, { seconds, cpu }: Spent): number[] {
+  return [count / seconds, cpu / count]
+}
+
+function rateFigures(counted: keyof typeof ONE): Figure[] {
+  return [
+    { name: `${counted}/s`, unit: '' },
+    { name: `cpu per ${ONE[counted]}`, unit: 'µs' },
+  ]
+}
+
+const ONE = { runs: 'run', steps: 'step', children: 'child' } as const
 
 /** So many runs, a fixed number of them in flight at any time. */
 export function throughput(params: {
   title: string
-  unit: 'runs/s' | 'steps/s'
+  counted: 'runs' | 'steps'
   runs: number
   steps: number
   inFlight: number
 }): Workload {
-  const { title, unit, runs, steps, inFlight } = params
+  const { title, counted, runs, steps, inFlight } = params
   const measure = async (make: SubjectFactory) => {
     const subject = await make({ inFlight })
     let next = 0
     const lane = async () => {
       while (next < runs) await subject.run(`run-${next++}`, steps)
     }
-    const seconds = await timed(() => Promise.all(Array.from({ length: inFlight }, lane)))
+    const cost = await spent(() => Promise.all(Array.from({ length: inFlight }, lane)))
     await subject.close()
-    return [(unit === 'runs/s' ? runs : runs * steps) / seconds]
+    return rates(counted === 'runs' ? runs : runs * steps, cost)
   }
-  return { title, unit, measure, figures: [''] }
+  return { title, measure, figures: rateFigures(counted) }
+}
+
+/** One parent with many children of one step each. */
+export function fanOut(params: { title: string; children: number }): Workload {
+  const { title, children } = params
+  const measure = async (make: SubjectFactory) => {
+    const subject = await make({ inFlight: 50 })
+    const cost = await spent(() => subject.fanOut('parent', children))
+    await subject.close()
+    return rates(children, cost)
+  }
+  return { title, measure, figures: rateFigures('children') }
 }
 
 /** One-step runs, one at a time: from start to result. */
@@ -43,24 +81,15 @@ export function latency(params: { title: string; runs: number }): Workload {
   const measure = async (make: SubjectFactory) => {
     const subject = await make({ inFlight: 50 })
     const times: number[] = []
-    for (let run = 0; run < params.runs; run++)
-      times.push(await timed(() => subject.run(`run-${run}`, 1)))
+    for (let run = 0; run < params.runs; run++) {
+      const { seconds } = await spent(() => subject.run(`run-${run}`, 1))
+      times.push(seconds * 1000)
+    }
     await subject.close()
     times.sort((one, other) => one - other)
-    const at = (share: number) => (times[Math.floor(share * (times.length - 1))] ?? 0) * 1000
+    const at = (share: number) => times[Math.floor(share * (times.length - 1))] ?? Number.NaN
     return [at(0.5), at(0.99)]
   }
-  return { title: params.title, unit: 'ms', measure, figures: ['p50', 'p99'] }
-}
-
-/** One parent with many children of one step. */
-export function fanOut(params: { title: string; children: number }): Workload {
-  const { title, children } = params
-  const measure = async (make: SubjectFactory) => {
-    const subject = await make({ inFlight: 50 })
-    const seconds = await timed(() => subject.fanOut('parent', children))
-    await subject.close()
-    return [children / seconds]
-  }
-  return { title, unit: 'children/s', measure, figures: [''] }
+  const figures = ['p50', 'p99'].map((name) => ({ name, unit: 'ms' }))
+  return { title: params.title, measure, figures }
 }
