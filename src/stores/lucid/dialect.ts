@@ -1,5 +1,5 @@
 import type { QueryClientContract } from '@adonisjs/lucid/types/database'
-import type { Write } from '../../core/change_set.ts'
+import type { FlushNews, Write } from '../../core/change_set.ts'
 import type { RunRow } from '../../core/run.ts'
 import type { ClaimRequest, Flush, NameLock } from '../../contracts/store.ts'
 
@@ -30,6 +30,10 @@ export interface Dialect {
 
   /** Runs one statement on its own. `T` is the shape of its rows. */
   read<T>(statement: Statement): Promise<T[]>
+  /** Runs several reads, as one statement where the database can. The rows of each are in no order. */
+  readTogether<T extends Record<string, object>>(statements: {
+    [Name in keyof T]: Statement
+  }): Promise<{ [Name in keyof T]: T[Name][] }>
   /** Runs statements in order in one transaction; resolves to the numbers of changed rows. */
   write(statements: readonly Statement[]): Promise<number[]>
   /** Runs one statement through a client of the caller, as part of whatever transaction it is in. */
@@ -45,7 +49,7 @@ export interface Dialect {
   claim(request: ClaimRequest): Promise<RunRow[]>
 
   lockName(name: string): Promise<NameLock | null>
-  onForeignChange(listener: () => void): () => void
+  onForeignChange(listener: (news?: FlushNews) => void): () => void
   /** Calls the listeners of this process: the clock has been moved, which concerns all. */
   tellListeners(): void
 }
@@ -56,4 +60,15 @@ export interface Fragments {
   now: string
   /** A query of one column `value`: the texts of a JSON array that is bound to its one `?`. */
   texts: string
+  /** A statement that changes rows, whose locks it takes in order of the key. Values: those of `where`. */
+  update(change: RowUpdate): string
+}
+
+export interface RowUpdate {
+  table: string
+  /** The one column of its primary key. */
+  key: string
+  /** Takes no values. */
+  set: string
+  where: string
 }

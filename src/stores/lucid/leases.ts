@@ -1,13 +1,21 @@
 import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect, Fragments } from './dialect.ts'
 
 /**
  * Makes the runs of lost workers due, as `orphaned` of core/transition does. Also those that a worker took after it
  * had been found lost and before it noticed. Only a running run has an owner.
  */
-function orphanRuns(now: string, lostWorkers: string): string {
-  return `update durable_runs set due_at = ${now}, updated_at = ${now}
-    where owner in (${lostWorkers}) and due_at is null`
+function orphanRuns({ now, update }: Fragments, lostWorkers: string): string {
+  return update({
+    table: 'durable_runs',
+    key: 'id',
+    set: `due_at = ${now}, updated_at = ${now}`,
+    where: `owner in (${lostWorkers}) and due_at is null`,
+  })
+}
+
+function markLost({ update }: Fragments, where: string): string {
+  return update({ table: 'durable_workers', key: 'instance', set: 'lost = 1', where })
 }
 
 /** The rows of `durable_workers`: a process holds all of its runs by one of them. */
@@ -23,7 +31,8 @@ export class Leases {
     const { instance, name, leaseMs, descriptor, takeOver } = worker
     const announce = {
       sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, descriptor, started_at)
-        values (?, ?, ?, ${now} + ?, 0, ?, ${now})`,
+        values (?, ?, ?, ${now} + ?, 0, ?, ${now})
+        on conflict (instance) do update set lease_until = excluded.lease_until`,
       values: [instance, name, leaseMs, leaseMs, descriptor],
     }
     if (!takeOver) {
@@ -32,8 +41,8 @@ export class Leases {
     }
     const lost = 'select instance from durable_workers where name = ? and lost = 1'
     const [, takenOver = 0] = await this.#dialect.write([
-      { sql: `update durable_workers set lost = 1 where name = ? and lost = 0`, values: [name] },
-      { sql: orphanRuns(now, lost), values: [name] },
+      { sql: markLost(this.#dialect.sql, 'name = ? and lost = 0'), values: [name] },
+      { sql: orphanRuns(this.#dialect.sql, lost), values: [name] },
       announce,
     ])
     return { takenOver }
@@ -78,10 +87,10 @@ export class Leases {
     if (found.length === 0) return { workers: 0, runs: 0 }
     const [workers = 0, runs = 0] = await this.#dialect.write([
       {
-        sql: `update durable_workers set lost = 1 where lost = 0 and lease_until <= ${now}`,
+        sql: markLost(this.#dialect.sql, `lost = 0 and lease_until <= ${now}`),
         values: [],
       },
-      { sql: orphanRuns(now, lost), values: [] },
+      { sql: orphanRuns(this.#dialect.sql, lost), values: [] },
     ])
     return { workers, runs }
   }

@@ -11,7 +11,7 @@ import {
   type WaitColumns,
 } from './operation_rows.ts'
 
-/** Reads what turns need, with the same number of statements for any number of runs. */
+/** Reads what turns need, whatever the number of runs in one look. */
 export async function loadRuns(
   dialect: Dialect,
   requests: readonly LoadRequest[]
@@ -22,31 +22,32 @@ export async function loadRuns(
   const evicted = requests.filter(({ resident }) => !resident).map(({ runId }) => runId)
   const fresh = JSON.stringify(evicted)
 
-  const known = await dialect.read<{ id: string; input: string | null; now: number }>({
-    sql: `select r.id, p.input, ${now} as now from durable_runs r
-      left join durable_payloads p on p.run_id = r.id and r.id in (${texts}) where r.id in (${texts})`,
-    values: [fresh, all],
-  })
-  const history =
-    evicted.length === 0
-      ? []
-      : await dialect.read<HistoryColumns>({
-          sql: `select * from durable_history where generation = 0 and run_id in (${texts}) order by run_id, seq`,
-          values: [fresh],
-        })
-  const waits = await dialect.read<WaitColumns>({
-    sql: `select ${WAIT_COLUMNS} from durable_waits where run_id in (${texts}) order by run_id, seq`,
-    values: [all],
-  })
-  const inbox = await dialect.read<InboxColumns>({
-    sql: `select * from durable_inbox where run_id in (${texts}) order by run_id, no`,
-    values: [all],
+  const { known, history, waits, inbox } = await dialect.readTogether<{
+    known: { id: string; input: string | null; now: number }
+    history: HistoryColumns
+    waits: WaitColumns
+    inbox: InboxColumns
+  }>({
+    known: {
+      sql: `select r.id, p.input, ${now} as now from durable_runs r
+        left join durable_payloads p on p.run_id = r.id and r.id in (${texts}) where r.id in (${texts})`,
+      values: [fresh, all],
+    },
+    history: {
+      sql: `select * from durable_history where generation = 0 and run_id in (${texts})`,
+      values: [fresh],
+    },
+    waits: {
+      sql: `select ${WAIT_COLUMNS} from durable_waits where run_id in (${texts})`,
+      values: [all],
+    },
+    inbox: { sql: `select * from durable_inbox where run_id in (${texts})`, values: [all] },
   })
 
   const byId = new Map(known.map((row) => [row.id, row]))
-  const historyOf = grouped<HistoryColumns, HistoryRecord>(history, toRecord)
-  const waitsOf = grouped<WaitColumns, Wait>(waits, toWait)
-  const inboxOf = grouped<InboxColumns, InboxEntry>(inbox, toEntry)
+  const historyOf = grouped<HistoryColumns, HistoryRecord>(history, toRecord, bySeq)
+  const waitsOf = grouped<WaitColumns, Wait>(waits, toWait, bySeq)
+  const inboxOf = grouped<InboxColumns, InboxEntry>(inbox, toEntry, byNo)
   const clock = Math.max(...known.map((row) => row.now))
   return requests.flatMap(({ runId, inboxAfter }) => {
     const row = byId.get(runId)
@@ -62,9 +63,18 @@ export async function loadRuns(
   })
 }
 
+function bySeq(one: { seq: number }, other: { seq: number }): number {
+  return one.seq - other.seq
+}
+
+function byNo(one: { no: number }, other: { no: number }): number {
+  return one.no - other.no
+}
+
 function grouped<Columns extends { run_id: string }, Entry>(
   rows: readonly Columns[],
-  convert: (row: Columns) => Entry
+  convert: (row: Columns) => Entry,
+  order: (one: Entry, other: Entry) => number
 ): (runId: string) => Entry[] {
   const groups = new Map<string, Entry[]>()
   for (const row of rows) {
@@ -72,5 +82,6 @@ function grouped<Columns extends { run_id: string }, Entry>(
     if (group) group.push(convert(row))
     else groups.set(row.run_id, [convert(row)])
   }
+  for (const group of groups.values()) group.sort(order)
   return (runId) => groups.get(runId) ?? []
 }

@@ -1,5 +1,5 @@
 import type { Database } from '@adonisjs/lucid/database'
-import type { StartWrite, Write } from '../../core/change_set.ts'
+import type { FlushNews, StartWrite, Write } from '../../core/change_set.ts'
 import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
 import { PRIORITIES, RUN_FORMAT, type RunRow } from '../../core/run.ts'
 import { created } from '../../core/transition.ts'
@@ -101,7 +101,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     this.#dialect.tellListeners()
   }
 
-  onForeignChange(listener: () => void): () => void {
+  onForeignChange(listener: (news?: FlushNews) => void): () => void {
     return this.#dialect.onForeignChange(listener)
   }
 
@@ -144,9 +144,13 @@ export class LucidStore implements Store, TransactionalStore<Client> {
   }
 
   async offerBlocked(claimKeys: readonly string[]): Promise<number> {
-    const { now, texts } = this.#dialect.sql
-    const sql = `update durable_runs set due_at = ${now}, updated_at = ${now}
-      where status = 'blocked' and due_at > ${now} and claim_key in (${texts})`
+    const { now, texts, update } = this.#dialect.sql
+    const sql = update({
+      table: 'durable_runs',
+      key: 'id',
+      set: `due_at = ${now}, updated_at = ${now}`,
+      where: `status = 'blocked' and due_at > ${now} and claim_key in (${texts})`,
+    })
     const [offered = 0] = await this.#dialect.write([{ sql, values: [JSON.stringify(claimKeys)] }])
     return offered
   }

@@ -1,7 +1,8 @@
 import type { Database } from '@adonisjs/lucid/database'
 import { setTimeout as delay } from 'node:timers/promises'
-import { E_ENGINE_STOPPED, E_INVALID_CONFIG, E_STORE_BUSY } from '../../../errors.ts'
+import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import type { Statement } from '../dialect.ts'
+import { addEngineConnection, refusal } from '../engine_connection.ts'
 import { isBusy, type SqliteHandle, type SqliteStatement } from './handle.ts'
 
 export interface SqliteConnectionOptions {
@@ -138,18 +139,11 @@ export class SqliteConnection {
 
   async #open() {
     const { db, connection } = this.#options
-    const config = db.manager.get(connection)?.config
-    if (config === undefined) throw refusal(connection, 'is not in config/database.ts')
-    if (config.client !== 'better-sqlite3')
-      throw refusal(connection, `uses "${config.client}", and durable needs "better-sqlite3"`)
-    const name = freeName(db, connection)
-    db.manager.add(name, { ...config, debug: false, pool: { min: 0, max: 1 } })
-    const { client } = db.connection(name).getWriteClient()
-    // Not through the pool: it would wait for this handle whenever the application closes all of its connections.
-    const handle: SqliteHandle = await client.acquireRawConnection()
+    const engine = addEngineConnection({ db, connection, clients: ['better-sqlite3'] })
+    const handle = (await engine.openHandle()) as SqliteHandle
     this.#release = async () => {
       handle.close()
-      await db.manager.close(name, true)
+      await engine.remove()
     }
     await this.#prepare(handle)
   }
@@ -175,15 +169,4 @@ export class SqliteConnection {
       throw refusal(connection, 'is on a file that cannot have a write-ahead log: use a local disk')
     this.run({ sql: 'pragma synchronous = full', values: [] })
   }
-}
-
-function refusal(connection: string, problem: string) {
-  return new E_INVALID_CONFIG(['store', `the database connection "${connection}" ${problem}`])
-}
-
-/** Several stores of one process, as in tests, have a connection each. */
-function freeName(db: Database, connection: string): string {
-  let name = `durable:${connection}`
-  for (let count = 2; db.manager.has(name); count++) name = `durable:${connection}:${count}`
-  return name
 }

@@ -47,6 +47,15 @@ export class SqliteDialect implements Dialect {
     return this.#connection.attempt(() => this.#connection.all<T>(statement))
   }
 
+  async readTogether<T extends Record<string, object>>(statements: {
+    [Name in keyof T]: Statement
+  }): Promise<{ [Name in keyof T]: T[Name][] }> {
+    const rows: Partial<{ [Name in keyof T]: T[Name][] }> = {}
+    for (const name of Object.keys(statements) as (keyof T)[])
+      rows[name] = await this.read<T[typeof name]>(statements[name])
+    return rows as { [Name in keyof T]: T[Name][] }
+  }
+
   write(statements: readonly Statement[]): Promise<number[]> {
     return this.#connection.transaction(() =>
       statements.map((statement) => this.#connection.run(statement))

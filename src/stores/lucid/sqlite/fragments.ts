@@ -4,4 +4,5 @@ export const FRAGMENTS: Fragments = {
   now: `(cast(round(unixepoch('subsec') * 1000) as integer)
     + coalesce((select value from durable_meta where name = 'clock_offset'), 0))`,
   texts: 'select value from json_each(?)',
+  update: ({ table, set, where }) => `update ${table} set ${set} where ${where}`,
 }

@@ -1,0 +1,232 @@
+import type { Value } from '../dialect.ts'
+import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
+import { PostgresDeadlineError } from './error_class.ts'
+
+/** How long a statement may take, waits for locks included, in ms. */
+const STATEMENT_MS = 10_000
+/** How long a statement waits for one lock, in ms: others of the batch wait with it. */
+const LOCK_MS = 1_000
+/** How long a transaction may stand still between its statements, in ms: less than a lease, whose rows it locks. */
+const IDLE_MS = 5_000
+/** What is added to the server's deadline before a server that says nothing counts as gone. */
+const GRACE_MS = 1_000
+/** Prepared statements of one session; there are fewer texts than this, and the limit is a net. */
+const MAX_PREPARED = 500
+
+/**
+ * Plans are made once per session and must not depend on what the tables held then: rows are found by index and
+ * joined to the few of the batch, whatever statistics say.
+ */
+const SETTINGS: Readonly<Record<string, string>> = {
+  application_name: 'durable',
+  statement_timeout: String(STATEMENT_MS),
+  lock_timeout: String(LOCK_MS),
+  idle_in_transaction_session_timeout: String(IDLE_MS),
+  default_transaction_isolation: 'read committed',
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+}
+
+/** Applies the settings to the session, unless a pooler lies between: there they would reach other clients. */
+const SET_UP = `select ${Object.entries(SETTINGS)
+  .map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  .join(', ')},
+  current_schema() as schema,
+  (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started
+  where pg_backend_pid() = $1`
+
+/** The same for one transaction of a pooled connection. */
+const SET_UP_TRANSACTION = `select set_config('statement_timeout', '${STATEMENT_MS}', true),
+  set_config('lock_timeout', '${LOCK_MS}', true),
+  set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true)`
+
+/** A statement whose values may be arrays, for `unnest`. */
+export interface PgStatement {
+  sql: string
+  values: readonly (Value | boolean | readonly (Value | boolean)[])[]
+}
+
+const BEGIN: PgStatement = { sql: 'begin isolation level read committed', values: [] }
+const COMMIT: PgStatement = { sql: 'commit', values: [] }
+const ROLLBACK: PgStatement = { sql: 'rollback', values: [] }
+
+/** The server's side of a session, which can be told from a later one of the same process id. */
+export interface Backend {
+  pid: number
+  started: string
+}
+
+/**
+ * One open connection. Statements are sent without waiting for the answers to those before, so that a group of them
+ * takes one round trip; a group is never mixed with another. A server that does not answer in time loses the connection.
+ */
+export class PostgresSession {
+  /** Null behind a pooler, where a session is not one of the server's. */
+  backend: Backend | null = null
+  /** The schema in which the tables are. */
+  schema = 'public'
+  #client: PgClient
+  #trace: ((sql: string) => void) | undefined
+  #isOpen = true
+  #prepared = new Map<string, PgQuery>()
+
+  private constructor(client: PgClient, trace: ((sql: string) => void) | undefined) {
+    this.#client = client
+    this.#trace = trace
+    client.pipeline = true
+    client.setTypeParser(INT8, Number)
+  }
+
+  /** @param onEnd called once when the connection is gone, unless it was closed here */
+  static async over(
+    client: PgClient,
+    params: { trace: ((sql: string) => void) | undefined; onEnd: () => void }
+  ): Promise<PostgresSession> {
+    const session = new PostgresSession(client, params.trace)
+    const lost = () => {
+      if (!session.#isOpen) return
+      session.#isOpen = false
+      params.onEnd()
+    }
+    client.on('error', lost)
+    client.on('end', lost)
+    const query = { text: SET_UP, values: [client.processID] }
+    const [result] = await session.#within([session.#client.query(query)])
+    const found = result?.rows[0] as { schema: string | null; started: string } | undefined
+    if (found && client.processID !== null) {
+      session.backend = { pid: client.processID, started: found.started }
+      session.schema = found.schema ?? 'public'
+    }
+    return session
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Whether something between gives each transaction another session of the server. */
+  get isPooled(): boolean {
+    return this.backend === null
+  }
+
+  onNotification(listener: (message: { channel: string; payload?: string | undefined }) => void) {
+    this.#client.on('notification', listener)
+  }
+
+  /** Runs statements, each on its own. */
+  run(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    if (this.isPooled) return this.transaction(statements)
+    return this.#within(statements.map((statement) => this.#send(statement)))
+  }
+
+  /** Runs statements in one transaction, in one round trip. */
+  async transaction(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    const sent = [...this.#sendBegin(), ...statements.map((one) => this.#send(one))]
+    const begun = sent.length - statements.length
+    const results = await this.#withCommit(sent)
+    return results.slice(begun)
+  }
+
+  /**
+   * Begins a transaction with statements, in one round trip; nobody else may use the session until it is ended. If one
+   * of them fails, it is rolled back.
+   */
+  async begin(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    const sent = [...this.#sendBegin(), ...statements.map((one) => this.#send(one))]
+    try {
+      const results = await this.#within(sent)
+      return results.slice(sent.length - statements.length)
+    } catch (error) {
+      if (this.#isOpen) await this.rollback()
+      throw error
+    }
+  }
+
+  /** Runs statements in the transaction that has begun. */
+  async continue(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    try {
+      return await this.#within(statements.map((one) => this.#send(one)))
+    } catch (error) {
+      if (this.#isOpen) await this.rollback()
+      throw error
+    }
+  }
+
+  /** Runs statements and commits, in one round trip; rejects when nothing of the transaction was applied. */
+  commit(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    return this.#withCommit(statements.map((one) => this.#send(one)))
+  }
+
+  async rollback(): Promise<void> {
+    await this.#within([this.#send(ROLLBACK)])
+  }
+
+  /** Closes the connection, waiting for what is under way. Idempotent. */
+  async close(): Promise<void> {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    await Promise.race([this.#client.end(), after(GRACE_MS)])
+  }
+
+  /** Drops the connection; what is under way is rejected with `error`. */
+  drop(error: Error): void {
+    this.#client.connection.stream.destroy(error)
+  }
+
+  #sendBegin(): Promise<PgResult>[] {
+    const begin = this.#send(BEGIN)
+    return this.isPooled
+      ? [begin, this.#client.query({ text: SET_UP_TRANSACTION, values: [] })]
+      : [begin]
+  }
+
+  /** A commit of a transaction that has failed answers ROLLBACK, without an error. */
+  async #withCommit(sent: readonly Promise<PgResult>[]): Promise<PgResult[]> {
+    const results = await this.#within([...sent, this.#send(COMMIT)])
+    const committed = results.pop()
+    if (committed?.command === 'COMMIT') return results
+    throw new Error(`PostgreSQL answered ${committed?.command} to COMMIT`)
+  }
+
+  #send({ sql, values }: PgStatement): Promise<PgResult> {
+    this.#trace?.(sql)
+    const known = this.#prepared.get(sql)
+    const query = known ?? this.#prepare(sql)
+    return this.#client.query({ ...query, values })
+  }
+
+  #prepare(sql: string): PgQuery {
+    let count = 0
+    const text = sql.replaceAll('?', () => `$${++count}`)
+    const number = this.#prepared.size + 1
+    const isNamed = !this.isPooled && number <= MAX_PREPARED
+    const query = { ...(isNamed && { name: `durable_${number}` }), text, values: [] }
+    this.#prepared.set(sql, query)
+    return query
+  }
+
+  /** Waits for all, and rejects with the first error that says something: those after it only say that one was. */
+  async #within(sent: readonly Promise<PgResult>[]): Promise<PgResult[]> {
+    const limit = STATEMENT_MS + GRACE_MS
+    const timer = setTimeout(() => this.drop(new PostgresDeadlineError(limit)), limit)
+    try {
+      const settled = await Promise.allSettled(sent)
+      const results: PgResult[] = []
+      for (const one of settled) {
+        if (one.status === 'rejected') throw one.reason
+        results.push(one.value)
+      }
+      return results
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function after(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref())
+}
