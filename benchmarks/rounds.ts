@@ -48,9 +48,7 @@ export function reportOf(workload: Workload, results: readonly Result[]): string
         const mine = column(engine)
         const ratios = column(bare).map((its, round) => (mine[round] ?? Number.NaN) / its)
         const pair = `engine ${shown(median(mine))} against ${bare.subject} ${shown(median(column(bare)))}`
-        lines.push(
-          `${workload.title}, ${name}, sqlite: ${pair}: ${median(ratios).toFixed(2)}x`
-        )
+        lines.push(`${workload.title}, ${name}, sqlite: ${pair}: ${median(ratios).toFixed(2)}x`)
       }
     }
   }

@@ -36,6 +36,7 @@ import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
 import { nameWorkflowNow } from './naming.ts'
 import { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
+import { newRunId } from './run_id.ts'
 import { RunWaiter } from './run_waiter.ts'
 import { checkSchema } from './schema.ts'
 import { currentScope } from './scope.ts'
@@ -271,7 +272,7 @@ export class WorkflowEngine {
     checkName('namespace', namespace)
     const { maxPayloadBytes } = this.#deps.options
     return {
-      id: options.runId === undefined ? randomUUID() : checkName('run id', options.runId),
+      id: options.runId === undefined ? newRunId() : checkName('run id', options.runId),
       workflow: named.name,
       version: named.version,
       claimKey: claimKey(namespace, named.name, named.version),
