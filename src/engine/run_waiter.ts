@@ -164,8 +164,7 @@ export class RunWaiter {
   /** Whoever has just begun to wait is told that the store cannot be asked; those who wait already go on. */
   #refuseUnknown(runIds: readonly string[], error: unknown): void {
     for (const runId of runIds)
-      for (const waiter of this.#waiting.get(runId) ?? [])
-        if (!waiter.isKnown) waiter.refuse(error)
+      for (const waiter of this.#waiting.get(runId) ?? []) if (!waiter.isKnown) waiter.refuse(error)
   }
 
   /** Says that nobody serves the run, after a while; in development gives up soon after. */
