@@ -23,6 +23,11 @@ export class Loop {
     this.#retryMs = params.retryMs
   }
 
+  /** No pass is under way. */
+  get isAtRest(): boolean {
+    return this.#running === null
+  }
+
   start(): void {
     this.#isStopped = false
     this.trigger()

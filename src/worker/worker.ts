@@ -95,10 +95,12 @@ export class DurableWorker implements Starter {
   /** Resolves when nothing is due and nothing is executed here. */
   async whenIdle(): Promise<void> {
     for (;;) {
-      const parts = this.#started()
+      const { store, pool, claims } = this.#started()
       await this.#context.commits.idle()
-      if (parts.pool.isEmpty && (await parts.store.nextDueIn(this.#keys())) !== 0) return
-      parts.claims.trigger()
+      const dueIn = await store.nextDueIn(this.#keys())
+      // Read after the answer: what a claim under way has taken is no longer due, and not yet in the pool.
+      if (dueIn !== 0 && claims.isAtRest && pool.isEmpty) return
+      if (dueIn === 0) claims.trigger()
       await delay(10)
     }
   }
