@@ -15,6 +15,8 @@ export interface WorkflowDefinition {
   input: StandardSchemaV1 | null
   /** File it was discovered in, for messages. */
   file: string | null
+  /** File of the call that registered a function, for messages. */
+  registeredIn?: string | null
   /** The class or function it was made of: the same again replaces the definition. */
   source?: unknown
   /** Makes the body of one run held in memory; for a class, from an instance that the container makes. */

@@ -30,6 +30,7 @@ import type {
   WorkflowClass,
   WorkflowRef,
 } from '../types/workflow.ts'
+import { callerFile } from './call_site.ts'
 import { CommitQueue } from './commit_queue.ts'
 import type { EngineContext } from './engine_context.ts'
 import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
@@ -100,23 +101,34 @@ export class WorkflowEngine {
     this.#waiter = new RunWaiter(this.context)
   }
 
-  /** Registers a workflow written as a function. Returns the ref that names it. */
+  /**
+   * Registers a workflow written as a function. Returns the ref that names it. The same function again changes nothing;
+   * another one under a known name and version is refused with E_WORKFLOW_ALREADY_REGISTERED, but in development
+   * replaces one of the same file, as hot reload needs. Throws E_INVALID_NAME, E_INVALID_SCHEMA.
+   */
   register<I = unknown, O = unknown>(
     name: string,
     version: string,
     fn: (ctx: WorkflowCtx, input: I) => O | Promise<O>,
     options: RegisterOptions<I> = {}
   ): WorkflowRef<I, Awaited<O>> {
-    this.#deps.registry.registerWorkflow({
-      name,
-      version,
-      origin: this.#deps.options.origin,
-      tags: [],
-      input: checkSchema(options.input, `"input" of workflow "${name}"`),
-      file: null,
-      source: fn,
-      createBody: async () => fn as (ctx: WorkflowCtx, input: unknown) => unknown,
-    })
+    const registeredIn = callerFile()
+    const { registry, inDevelopment } = this.#deps
+    const before = registry.workflow(name, version)?.registeredIn ?? null
+    registry.registerWorkflow(
+      {
+        name,
+        version,
+        origin: this.#deps.options.origin,
+        tags: [],
+        input: checkSchema(options.input, `"input" of workflow "${name}"`),
+        file: null,
+        registeredIn,
+        source: fn,
+        createBody: async () => fn as (ctx: WorkflowCtx, input: unknown) => unknown,
+      },
+      { replace: inDevelopment && before !== null && before === registeredIn }
+    )
     return { name, version }
   }
 

@@ -11,6 +11,10 @@ function isSameSource(
   return next.source !== undefined && existing.source === next.source
 }
 
+function placeOf({ file, registeredIn }: WorkflowDefinition): string {
+  return file ?? registeredIn ?? 'code outside the discovered files'
+}
+
 /** The workflows and steps that this process knows. */
 export class Registry {
   readonly #workflows = new Map<string, Map<string, WorkflowDefinition>>()
@@ -21,7 +25,7 @@ export class Registry {
    * Adds a workflow. The same source again replaces its definition; another one under a known name and version is
    * refused with E_WORKFLOW_ALREADY_REGISTERED. Throws E_INVALID_NAME.
    *
-   * @param options.replace takes the place of any other source; for reloaded classes
+   * @param options.replace takes the place of any other source; for what was reloaded
    */
   registerWorkflow(definition: WorkflowDefinition, options: { replace?: boolean } = {}): void {
     const name = checkName('workflow name', definition.name)
@@ -29,11 +33,10 @@ export class Registry {
     const versions = this.#workflows.get(name) ?? new Map<string, WorkflowDefinition>()
     const existing = versions.get(version)
     if (existing && !options.replace && !isSameSource(existing, definition)) {
-      const shown = (file: string | null) => file ?? 'code outside the discovered files'
       throw new E_WORKFLOW_ALREADY_REGISTERED([
         name,
         version,
-        `${shown(existing.file)}, and ${shown(definition.file)} registers it again`,
+        `${placeOf(existing)}, and ${placeOf(definition)} registers it again`,
       ])
     }
     const file = definition.file ?? existing?.file ?? null
