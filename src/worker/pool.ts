@@ -29,8 +29,10 @@ export class RunPool {
 
   constructor(params: PoolParams) {
     this.#params = params
-    const { residentRuns, residentBytes } = params.context.options
-    this.#residents = new Residents({ runs: residentRuns, bytes: residentBytes })
+    const { options, inDevelopment } = params.context
+    // A run kept in memory goes on with the body it began with: in development, the code may have changed since.
+    const runs = inDevelopment ? 0 : options.residentRuns
+    this.#residents = new Residents({ runs, bytes: options.residentBytes })
   }
 
   get free(): number {

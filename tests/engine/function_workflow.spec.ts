@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { DurableApp } from './durable_app.ts'
 
@@ -26,5 +27,26 @@ test.group('Workflow written as a function', () => {
     const ref = app.engine.register('shop.order', '1', body)
     assert.deepEqual(app.engine.register('shop.order', '1', body), ref)
     assert.lengthOf(app.registry.workflows(), 1)
+  })
+
+  test('in development a suspended run wakes in the body that its file has registered since', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp({ inDevelopment: true })
+    cleanup(() => app.close())
+    const { engine } = app
+    const register = (edition: string) =>
+      engine.register('shop.order', '1', async (ctx) => {
+        await ctx.waitForSignal('go')
+        return edition
+      })
+    await app.work()
+
+    const { runId } = await engine.start(register('old'), undefined)
+    while ((await engine.getRun(runId))?.status !== 'suspended') await nextTurn()
+    register('new')
+    await engine.signal('go')
+    assert.equal((await engine.waitForRun(runId)).output, 'new')
   })
 })
