@@ -17,6 +17,8 @@ interface SessionParams {
 }
 
 const RETRY_MS = 500
+/** Share of a lease by which this process lets it lapse before the store does. */
+const CLOCK_MARGIN = 0.02
 
 /**
  * The lease of a worker process: its row, renewed every third of its duration. When others have recovered it, the
@@ -50,9 +52,9 @@ export class WorkerSession implements Lease {
     return performance.now() < this.#heldUntil
   }
 
-  /** For how long, in ms, every renewal has succeeded. */
+  /** For how long, in ms, every renewal has succeeded in time; 0 while the lease is not held. */
   get healthyMs(): number {
-    return Math.max(0, performance.now() - this.#healthySince)
+    return this.isHeld ? Math.max(0, performance.now() - this.#healthySince) : 0
   }
 
   async held(): Promise<boolean> {
@@ -101,10 +103,14 @@ export class WorkerSession implements Lease {
     if (takenOver > 0) log.info(`Took over ${takenOver} runs of an earlier process named "${name}"`)
   }
 
-  /** The lease counts from before the request: the store may have written at any time since. */
+  /**
+   * The lease counts from before the request, since the store may have written at any time after it, and ends a little
+   * earlier than there: the store judges in whole milliseconds, by a clock that runs at a pace of its own.
+   */
   #hold(asked: number): void {
-    this.#heldUntil = asked + this.#params.leaseMs
-    if (this.#healthySince === Infinity) this.#healthySince = asked
+    const isInTime = this.isHeld && this.#healthySince !== Infinity
+    if (!isInTime) this.#healthySince = performance.now()
+    this.#heldUntil = asked + this.#params.leaseMs * (1 - CLOCK_MARGIN)
     this.#settle(true)
   }
 

@@ -1,0 +1,160 @@
+import { test } from '@japa/runner'
+import { Cluster, THREE } from './cluster.ts'
+import { DATABASES } from './databases.ts'
+import { until } from './until.ts'
+
+const LEASE_MS = 300
+const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
+/** Longer than any test. */
+const EVER = 60_000
+
+for (const kind of Object.keys(DATABASES))
+  test.group(`A worker that shuts down (${kind})`, (group) => {
+    let cluster: Cluster
+    group.each.setup(async () => {
+      cluster = await Cluster.on(kind)
+      return () => cluster.close()
+    })
+
+    test('lets a step in flight finish and records it, starts no further one, and hands the run back uncounted (DL-10, case 6)', async ({
+      assert,
+    }) => {
+      const { app, engine, gates } = await cluster.application({ ...OPTIONS, drainMs: EVER })
+      const worker = await app.work()
+      await engine.start(THREE, null, 'r')
+      await gates[0].reached()
+      const stopped = worker.stop()
+      gates[0].open()
+      await stopped
+      const run = await engine.getRun('r')
+      assert.equal(run?.status, 'suspended')
+      assert.equal(run?.recoveryAttempts, 0)
+      const history = await engine.getHistory('r')
+      assert.deepEqual(
+        history?.records.map(({ name, status }) => ({ name, status })),
+        [{ name: 'step-0', status: 'completed' }]
+      )
+      assert.equal(gates[1].arrived, 0)
+      assert.deepEqual(await engine.listWorkers(), [])
+      assert.deepEqual(await engine.findStranded(), [])
+
+      const next = await cluster.application(OPTIONS)
+      next.openAll()
+      await next.app.work()
+      assert.equal((await next.engine.waitForRun('r')).status, 'completed')
+      assert.equal((await next.engine.getRun('r'))?.recoveryAttempts, 0)
+      assert.equal(next.gates[0].arrived, 0)
+    })
+
+    test('aborts the signal of a step that outlasts drainMs, and the run executes it again elsewhere, uncounted (DL-10, case 6)', async ({
+      assert,
+    }) => {
+      const { app, engine, gates } = await cluster.application({ ...OPTIONS, drainMs: 50 })
+      const worker = await app.work()
+      await engine.start(THREE, null, 'r')
+      gates[0].open()
+      await gates[1].reached()
+      await worker.stop()
+      const run = await engine.getRun('r')
+      assert.equal(run?.status, 'suspended')
+      assert.lengthOf((await engine.getHistory('r'))?.records ?? [], 1)
+
+      const next = await cluster.application(OPTIONS)
+      next.openAll()
+      await next.app.work()
+      assert.equal((await next.engine.waitForRun('r')).status, 'completed')
+      assert.equal((await next.engine.getRun('r'))?.recoveryAttempts, 0)
+      assert.deepEqual(
+        next.gates.map((gate) => gate.arrived),
+        [0, 1, 1]
+      )
+      assert.lengthOf((await next.engine.getHistory('r'))?.records ?? [], 3)
+    })
+
+    test('keeps its lease until the drain has ended, so that nobody takes its runs over (case 5)', async ({
+      assert,
+    }) => {
+      const draining = await cluster.application({ ...OPTIONS, drainMs: EVER })
+      const other = await cluster.application(OPTIONS)
+      const worker = await draining.app.work()
+      await draining.engine.start(THREE, null, 'r')
+      await draining.gates[0].reached()
+      const otherWorker = await other.app.work()
+      const stopped = worker.stop()
+      // Two leases long.
+      await draining.connection.called('renewWorker', 6)
+      await other.connection.called('recoverExpired', 2)
+      assert.equal(other.gates[0].arrived, 0)
+      await otherWorker.stop()
+      draining.gates[0].open()
+      await stopped
+      assert.equal((await draining.engine.getRun('r'))?.recoveryAttempts, 0)
+      assert.lengthOf((await draining.engine.getHistory('r'))?.records ?? [], 1)
+    })
+
+    test('claims nothing any more, neither what becomes due nor what it has handed back (case 2)', async ({
+      assert,
+    }) => {
+      const { app, engine, gates, connection } = await cluster.application({
+        ...OPTIONS,
+        drainMs: EVER,
+      })
+      const starter = await cluster.application(OPTIONS)
+      const worker = await app.work({ concurrency: 10 })
+      await engine.start(THREE, null, 'r')
+      await gates[0].reached()
+      const stopped = worker.stop()
+      const claims = connection.calls('claim')
+      await engine.start(THREE, null, 'own')
+      await starter.engine.start(THREE, null, 'foreign')
+      await connection.called('renewWorker', 3)
+      gates[0].open()
+      await stopped
+      assert.equal(connection.calls('claim'), claims)
+      assert.equal((await engine.getRun('own'))?.status, 'pending')
+      assert.equal((await engine.getRun('foreign'))?.status, 'pending')
+      assert.equal((await engine.getRun('r'))?.status, 'suspended')
+    })
+
+    test('hands back runs of every kind at once: a step in flight, a retry, a child, a sleep and a signal, none of them counted and none stranded (DL-10, P4)', async ({
+      assert,
+    }) => {
+      const register = ({ engine }: Awaited<ReturnType<typeof cluster.application>>) => {
+        let attempts = 0
+        const child = engine.register('child', '1', (ctx) => ctx.waitForSignal('go'))
+        engine.register('parent', '1', (ctx) => ctx.child(child, null))
+        engine.register('sleep', '1', (ctx) => ctx.sleep(EVER))
+        engine.register('retry', '1', (ctx) =>
+          ctx.localStep(
+            'fails',
+            () => {
+              attempts++
+              throw new Error('No')
+            },
+            { backoffMs: 1_000, retries: 5 }
+          )
+        )
+        return () => attempts
+      }
+      const first = await cluster.application({ ...OPTIONS, drainMs: 50 })
+      const attempts = register(first)
+      const worker = await first.app.work()
+      for (const workflow of ['parent', 'sleep', 'retry', 'three'])
+        await first.engine.start({ name: workflow, version: '1' }, null, workflow)
+      await first.gates[0].reached()
+      await until(() => attempts() > 0)
+      await until(async () => {
+        const { runs } = await first.engine.listRuns({ status: 'suspended' })
+        return runs.length === 3
+      })
+      await worker.stop()
+      const { runs } = await first.engine.listRuns()
+      assert.lengthOf(runs, 5)
+      for (const run of runs) {
+        assert.equal(run.status, 'suspended', run.id)
+        assert.equal(run.recoveryAttempts, 0, run.id)
+        assert.isNull(run.owner, run.id)
+      }
+      assert.deepEqual(await first.engine.findStranded(), [])
+    })
+  })

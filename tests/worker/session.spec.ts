@@ -1,0 +1,105 @@
+import { test } from '@japa/runner'
+import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { WorkerSession } from '../../src/worker/session.ts'
+import { LogCapture } from '../engine/durable_app.ts'
+import { Connection } from './connection.ts'
+import { until } from './until.ts'
+
+const LEASE_MS = 300
+
+test.group('Session of a worker', (group) => {
+  let connection: Connection
+  let store: MemoryStore
+  let losses: number
+  let session: WorkerSession
+  group.each.setup(async () => {
+    store = new MemoryStore()
+    connection = new Connection(store)
+    losses = 0
+    session = new WorkerSession({
+      store: connection.store,
+      name: 'a',
+      lock: { release: async () => {} },
+      leaseMs: LEASE_MS,
+      log: new LogCapture(),
+      descriptor: () => '{}',
+      onLost: () => losses++,
+    })
+    await session.start()
+    return async () => {
+      connection.restore()
+      connection.thaw()
+      await session.stop()
+    }
+  })
+
+  test('holds the lease while it renews, and not from leaseMs after the last renewal that succeeded', async ({
+    assert,
+  }) => {
+    assert.isTrue(session.isHeld)
+    await connection.called('renewWorker', 4)
+    assert.isTrue(session.isHeld)
+    connection.freeze(['renewWorker'])
+    const from = performance.now()
+    await until(() => !session.isHeld)
+    assert.isAtMost(performance.now() - from, LEASE_MS + 100)
+  })
+
+  test('lets the lease lapse before the store does (P2)', async ({ assert }) => {
+    connection.freeze(['renewWorker'])
+    await until(async () => (await store.recoverExpired()).workers === 1)
+    assert.isFalse(session.isHeld)
+  })
+
+  test('whoever asks for a lease that has lapsed waits for the next renewal', async ({
+    assert,
+  }) => {
+    connection.freeze(['renewWorker'])
+    await until(() => !session.isHeld)
+    const held = session.held()
+    connection.thaw()
+    assert.isTrue(await held)
+    assert.isTrue(session.isHeld)
+    assert.equal(losses, 0)
+  })
+
+  test('a lease that others have recovered is lost to whoever asks, and a new instance follows', async ({
+    assert,
+  }) => {
+    const owner = session.owner
+    connection.freeze(['renewWorker'])
+    await until(async () => (await store.recoverExpired()).workers === 1)
+    const held = session.held()
+    connection.thaw()
+    assert.isFalse(await held)
+    assert.equal(losses, 1)
+    await until(() => session.isHeld)
+    assert.notEqual(session.owner, owner)
+  })
+
+  test('is not healthy while the lease is not held, nor for what came before', async ({
+    assert,
+  }) => {
+    await until(() => session.healthyMs > LEASE_MS)
+    connection.freeze(['renewWorker'])
+    await until(() => !session.isHeld)
+    assert.equal(session.healthyMs, 0)
+    connection.thaw()
+    const returned = performance.now()
+    await until(() => session.healthyMs >= LEASE_MS)
+    assert.isAtLeast(performance.now() - returned, LEASE_MS)
+  })
+
+  test('is not healthy after a renewal that failed until leaseMs of renewals that succeeded', async ({
+    assert,
+  }) => {
+    await until(() => session.healthyMs > LEASE_MS)
+    connection.lose(new Error('away'), ['renewWorker'])
+    await connection.called('renewWorker', 2)
+    assert.equal(session.healthyMs, 0)
+    connection.restore()
+    const returned = performance.now()
+    await until(() => session.healthyMs >= LEASE_MS)
+    assert.isAtLeast(performance.now() - returned, LEASE_MS)
+  })
+})
