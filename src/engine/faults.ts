@@ -1,5 +1,5 @@
 import { E_FOREIGN_AWAIT, E_NON_DETERMINISM } from '../errors.ts'
-import type { TurnFault } from '../replay/turn.ts'
+import type { TurnFault } from '../replay/turn_state.ts'
 import { type SerializedError, serializeError } from '../core/serialized_error.ts'
 
 /** What is recorded on a run whose turn cannot go on. */

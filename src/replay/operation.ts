@@ -64,7 +64,7 @@ export interface Operation {
   /** Called once, when everything recorded has been delivered. */
   begin(seq: number): Begin
   /** Called instead of `begin` when the operation's wait stands already. */
-  resume(wait: Wait, children: readonly KnownChild[]): Begin
+  resume(wait: Pick<Wait, 'seq' | 'dueAt'>, children: readonly KnownChild[]): Begin
   take(event: OutsideEvent): Taken
   /** How many more ends of children make it worth waking the run; null = it does not wait for children. */
   needs(): number | null

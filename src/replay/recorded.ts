@@ -51,7 +51,7 @@ export class RecordedHistory {
   }
 
   /** What is recorded for a call, or how the call contradicts it. Calls come in order of `seq`. */
-  match(call: OperationIdentity): Recorded | Mismatch | undefined {
+  match(call: OperationIdentity): Recorded | { state: 'mismatch'; mismatch: Mismatch } | undefined {
     const recorded = this.#bySeq.get(call.seq)
     if (!recorded) return undefined
     this.#called++
@@ -59,7 +59,13 @@ export class RecordedHistory {
     const fits =
       identity.kind === call.kind && identity.name === call.name && identity.after === call.after
     if (fits) return recorded
-    return { seq: call.seq, asked: describe(call), recorded: describe(identity) }
+    const mismatch = { seq: call.seq, asked: describe(call), recorded: describe(identity) }
+    return { state: 'mismatch', mismatch }
+  }
+
+  /** A record whose delivery is due, and that was not called. */
+  uncalled(record: HistoryRecord): Mismatch {
+    return { seq: record.seq, asked: null, recorded: describe(record) }
   }
 
   /** A recorded operation that should have been called after this many deliveries, and was not. */

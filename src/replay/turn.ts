@@ -1,13 +1,12 @@
-import type { NewChild, SignalSend } from '../core/change_set.ts'
 import type {
   ChildOutcome,
   HistoryRecord,
-  NewRecord,
   NewWait,
   OperationIdentity,
-  SignalEntry,
   Wait,
 } from '../core/history.ts'
+import { Arrivals } from './arrivals.ts'
+import type { OpenCall } from './open_call.ts'
 import {
   type Begin,
   type KnownChild,
@@ -18,53 +17,12 @@ import {
   silence,
   type StepTask,
 } from './operation.ts'
-import { type Mismatch, RecordedHistory } from './recorded.ts'
+import { RecordedHistory } from './recorded.ts'
+import { type BodyOutcome, parkedTerms, type TurnFault, type TurnState } from './turn_state.ts'
+import { type Wants, WantsBuffer } from './wants.ts'
 
 /** Runs two callbacks back to back, with nothing but microtasks after each, soon. */
 export type Macrotask = (open: () => void, close: () => void) => void
-
-/** Why a turn cannot go on: the history and the code do not fit, or the body awaited something foreign. */
-export type TurnFault =
-  { code: 'non_determinism'; mismatch: Mismatch } | { code: 'foreign_await'; call: string }
-
-/** How a body ended. */
-export type BodyOutcome =
-  | { status: 'completed'; value: unknown }
-  | { status: 'failed'; error: unknown }
-  | { status: 'not_awaited'; seq: number; name: string }
-
-export type TurnState =
-  /** Something here is still at work: steps in flight, or a body that awaits what it should not. */
-  | { kind: 'live'; stalled: boolean }
-  /** Everything it awaits is outside. */
-  | { kind: 'parked'; terms: ParkedTerms }
-  | { kind: 'ended'; outcome: BodyOutcome }
-  | { kind: 'faulted'; fault: TurnFault }
-
-/** When a parked turn is to be woken. */
-export interface ParkedTerms {
-  /** The earliest known due time of its waits, by the store's clock. */
-  dueAt: number | null
-  /** The shortest duration of those that are still to be written. */
-  dueIn: number | null
-  /** Ends of children without which waking is not worth it; null = anything wakes. */
-  needs: number | null
-}
-
-/** What a turn wants written, and what it wants done once that is durable. */
-export interface TurnWants {
-  records: NewRecord[]
-  opened: NewWait[]
-  closed: number[]
-  seenInbox: number
-  returned: SignalEntry[]
-  children: NewChild[]
-  signals: SignalSend[]
-  starts: StepTask[]
-  /** Steps whose outcome nobody waits for any more. */
-  abandoned: number[]
-  state: TurnState
-}
 
 export interface TurnParams {
   history: readonly HistoryRecord[]
@@ -82,34 +40,7 @@ export interface TurnParams {
   onSettled: () => void
 }
 
-interface Called extends OperationIdentity {
-  operation: Operation
-  promise: OperationPromise<unknown>
-  resolve: (value: unknown) => void
-  reject: (reason: unknown) => void
-  calledAt: number
-  /** A row of its wait is in the store, or on its way there. */
-  hasWait: boolean
-  dueAt: number | null
-  attempts: number
-  /** `called`: not begun. `running`: its code is at work here. `waiting`: for the outside. */
-  state: 'called' | 'running' | 'waiting' | 'over'
-}
-
-/** Something to be delivered, in the order it arrived here. */
-interface Arrival {
-  seq: number
-  /** Inbox number, to be counted as taken. */
-  no: number | null
-  signal: SignalEntry | null
-  what: { event: OutsideEvent } | { outcome: Outcome; effects?: Effects } | 'fetch'
-  fetched?: readonly ChildOutcome[] | 'pending'
-}
-
-interface Effects {
-  children: readonly NewChild[]
-  signals: readonly SignalSend[]
-}
+export type TurnWants = Wants & { state: TurnState }
 
 /**
  * Runs a body against its history. Outcomes reach the body one at a time; behind each, every microtask runs
@@ -119,30 +50,31 @@ interface Effects {
 export class Turn {
   #params: TurnParams
   #recorded: RecordedHistory
-  #called = new Map<number, Called>()
-  #fresh: Called[] = []
-  #arrivals: Arrival[] = []
+  #arrivals: Arrivals
+  #wants: WantsBuffer
+  #open = new Map<number, OpenCall>()
+  /** Called, and not begun yet. */
+  #fresh: OpenCall[] = []
+  /** Calls to which nobody had listened when last looked at. */
+  #unlistened = new Set<OpenCall>()
   #seq = 0
   #delivered = 0
   #draws = 0
   #running = 0
+  #now = 0
   #isOpen = false
   #isScheduled = false
   #begin: (() => void) | null = null
   #body: BodyOutcome | null = null
   #fault: TurnFault | null = null
-  #isVoid = false
-  #unlistened = new Set<Called>()
-  #wants: TurnWants
-  /** Newest inbox entry whose taking has been handed out to be written. */
-  #seenInbox: number
-  #now = 0
+  #isDiscarded = false
 
   constructor(params: TurnParams) {
+    const { history, waits, seenInbox, monotonic, fetchOutcomes } = params
     this.#params = params
-    this.#recorded = new RecordedHistory(params.history, params.waits)
-    this.#seenInbox = params.seenInbox
-    this.#wants = this.#noWants(params.seenInbox)
+    this.#recorded = new RecordedHistory(history, waits)
+    this.#wants = new WantsBuffer({ seenInbox, monotonic })
+    this.#arrivals = new Arrivals({ fetch: fetchOutcomes, onFetched: () => this.#schedule() })
   }
 
   /** Whether recorded deliveries are still being made. */
@@ -152,12 +84,27 @@ export class Turn {
 
   /** The turn is over: operations never settle, and nothing is run. */
   get isOver(): boolean {
-    return this.#isVoid || this.#fault !== null || this.#body !== null
+    return this.#isDiscarded || this.#fault !== null || this.#body !== null
   }
 
   /** Whether a window is open, or another delivery is about to be made. */
   get isBusy(): boolean {
     return this.#isScheduled || this.#isOpen
+  }
+
+  /** Whether something outside this process may still have to be told to the turn. */
+  get awaitsOutside(): boolean {
+    return this.#open.values().some(({ state }) => state === 'waiting')
+  }
+
+  /** Why the turn cannot go on; null = it can. */
+  get fault(): TurnFault | null {
+    return this.#fault
+  }
+
+  /** The nearest due time among open waits, by the store's clock; null = none. */
+  get nextDueAt(): number | null {
+    return parkedTerms([...this.#open.values()].filter(isWaiting), []).dueAt
   }
 
   /** Starts the body in the first window. */
@@ -173,7 +120,7 @@ export class Turn {
 
   /** Ends the turn without an outcome: its lease is gone, or its memory is wanted. */
   discard(): void {
-    this.#isVoid = true
+    this.#isDiscarded = true
   }
 
   /** Ends the body with an error that escaped it: a rejection that nobody handled. */
@@ -186,30 +133,31 @@ export class Turn {
   /** Asks for an operation; the promise settles by a delivery. */
   call(operation: Operation): Promise<unknown> {
     const identity = this.#identify(operation)
-    const { promise, resolve, reject } = OperationPromise.withResolvers<unknown>() as {
-      promise: OperationPromise<unknown>
-      resolve: (value: unknown) => void
-      reject: (reason: unknown) => void
-    }
-    silence(promise)
+    const { promise, resolve, reject } = operationPromise()
     if (identity === null) return promise
-    const calledAt = this.#params.monotonic()
-    const base = { ...identity, operation, promise, resolve, reject, calledAt }
-    const called: Called = { ...base, hasWait: false, dueAt: null, attempts: 0, state: 'called' }
-    this.#unlistened.add(called)
     const recorded = this.#recorded.match(identity)
-    if (recorded && !('state' in recorded)) {
-      this.#fail({ code: 'non_determinism', mismatch: recorded })
+    const calledAt = this.#params.monotonic()
+    const settle = { operation, promise, resolve, reject, calledAt }
+    const call: OpenCall = {
+      ...identity,
+      ...settle,
+      hasWait: false,
+      dueAt: null,
+      attempts: 0,
+      state: 'called',
+    }
+    this.#unlistened.add(call)
+    if (recorded?.state === 'mismatch') {
+      this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
       return promise
     }
-    this.#called.set(called.seq, called)
+    this.#open.set(call.seq, call)
     if (recorded?.state === 'ended') return promise
-    if (recorded) {
-      called.hasWait = true
-      called.dueAt = recorded.wait.dueAt
-      called.attempts = recorded.wait.attempts
+    if (recorded?.state === 'open') {
+      const { dueAt, attempts } = recorded.wait
+      Object.assign(call, { hasWait: true, dueAt, attempts })
     }
-    this.#fresh.push(called)
+    this.#fresh.push(call)
     return promise
   }
 
@@ -217,14 +165,11 @@ export class Turn {
   determine(kind: 'now', value: () => string): string {
     const identity = this.#identify({ kind, name: kind })
     const recorded = identity && this.#recorded.match(identity)
-    if (recorded && 'state' in recorded && recorded.state === 'ended')
-      return recorded.record.output!
-    if (recorded && !('state' in recorded))
-      this.#fail({ code: 'non_determinism', mismatch: recorded })
+    if (recorded?.state === 'ended') return recorded.record.output!
+    if (recorded?.state === 'mismatch')
+      this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
     const output = value()
-    if (identity === null || recorded) return output
-    const record = { ...identity, ordinal: null, status: 'completed' as const, attempts: 0 }
-    this.#wants.records.push({ ...record, output, error: null, durationMs: 0 })
+    if (identity && !recorded) this.#wants.recordValue(identity, output)
     return output
   }
 
@@ -235,11 +180,7 @@ export class Turn {
 
   /** Takes what came from outside, in order, and goes on; also without anything, after having been parked. */
   deliver(events: readonly Exclude<OutsideEvent, { type: 'due' }>[]): void {
-    for (const event of events) {
-      const signal = event.type === 'signal' ? event.entry : null
-      const { seq, no } = event.entry
-      this.#arrivals.push({ seq, no, signal, what: { event } })
-    }
+    for (const event of events) this.#arrivals.event(event.entry.seq, event)
     this.#schedule()
   }
 
@@ -251,10 +192,10 @@ export class Turn {
 
   /** A step's code has come to an outcome. */
   arrive(seq: number, outcome: Outcome, attempts: number): void {
-    const called = this.#called.get(seq)
-    if (!called || this.isOver) return
-    called.attempts = attempts
-    this.#arrivals.push({ seq, no: null, signal: null, what: { outcome } })
+    const call = this.#open.get(seq)
+    if (!call || this.isOver) return
+    call.attempts = attempts
+    this.#arrivals.outcome(seq, outcome)
     this.#schedule()
   }
 
@@ -266,62 +207,33 @@ export class Turn {
     seq: number,
     params: { attempts: number; error: string; retryIn: number | null }
   ): void {
-    const called = this.#called.get(seq)
-    if (!called || this.isOver) return
-    called.attempts = params.attempts
-    const terms = { attempts: params.attempts, error: params.error, dueIn: params.retryIn }
-    this.#openWait(called, terms)
-    if (params.retryIn === null) return
+    const call = this.#open.get(seq)
+    if (!call || this.isOver) return
+    const { attempts, error, retryIn } = params
+    call.attempts = attempts
+    this.#wants.open(call, { attempts, error, dueIn: retryIn })
+    if (retryIn === null) return
     this.#running--
-    called.state = 'waiting'
+    call.state = 'waiting'
     this.#schedule()
   }
 
   /** The writes last taken were applied when the store's clock stood at `now`. */
   committed(opened: readonly NewWait[], now: number): void {
     for (const wait of opened) {
-      const called = this.#called.get(wait.seq)
-      if (called && wait.dueIn !== null) called.dueAt = now + wait.dueIn
+      const call = this.#open.get(wait.seq)
+      if (call && wait.dueIn !== null) call.dueAt = now + wait.dueIn
     }
   }
 
-  /** Whether something outside this process may still have to be told to the turn. */
-  get awaitsOutside(): boolean {
-    for (const { state } of this.#called.values()) if (state === 'waiting') return true
-    return false
-  }
-
-  /** Why the turn cannot go on; null = it can. */
-  get fault(): TurnFault | null {
-    return this.#fault
-  }
-
-  /** The nearest due time among open waits, by the store's clock; null = none. */
-  get nextDueAt(): number | null {
-    let next: number | null = null
-    for (const { state, dueAt } of this.#called.values())
-      if (state === 'waiting' && dueAt !== null) next = Math.min(next ?? dueAt, dueAt)
-    return next
-  }
-
-  /** What is to be written and done now; null while deliveries are under way, or when there is nothing. */
+  /** What is to be written and done now; null while deliveries are under way. */
   take(): TurnWants | null {
-    if (this.#isVoid) return null
-    if (this.#fault) {
-      const state = { kind: 'faulted' as const, fault: this.#fault }
-      return { ...this.#noWants(this.#seenInbox), state }
-    }
+    if (this.#isDiscarded) return null
+    if (this.#fault)
+      return { ...this.#wants.takeNothing(), state: { kind: 'faulted', fault: this.#fault } }
     if (this.isBusy) return null
-    const wants = { ...this.#wants, state: this.#state() }
-    this.#seenInbox = wants.seenInbox
-    this.#wants = this.#noWants(wants.seenInbox)
-    return wants
-  }
-
-  #noWants(seenInbox: number): TurnWants {
-    const lists = { records: [], opened: [], closed: [], returned: [], children: [], signals: [] }
-    const state = { kind: 'live' as const, stalled: false }
-    return { ...lists, starts: [], abandoned: [], seenInbox, state }
+    const state = this.#state()
+    return { ...this.#wants.take(), state }
   }
 
   #identify(operation: Pick<Operation, 'kind' | 'name'>): OperationIdentity | null {
@@ -348,7 +260,7 @@ export class Turn {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isVoid || this.#fault) return
+    if (this.#isScheduled || this.#isDiscarded || this.#fault) return
     this.#isScheduled = true
     this.#params.macrotask(
       () => this.#advance(),
@@ -358,7 +270,7 @@ export class Turn {
 
   /** Opens a window: begins the body, or delivers one outcome. */
   #advance(): void {
-    if (this.#isVoid || this.#fault || this.#body) return
+    if (this.isOver) return
     if (this.#begin) {
       this.#isOpen = true
       const begin = this.#begin
@@ -371,10 +283,9 @@ export class Turn {
   }
 
   #replay(record: HistoryRecord): void {
-    const called = this.#called.get(record.seq)
-    if (!called) {
-      const recorded = `${record.kind} "${record.name}" after ${record.after} deliveries`
-      const mismatch = { seq: record.seq, asked: null, recorded }
+    const call = this.#open.get(record.seq)
+    if (!call) {
+      const mismatch = this.#recorded.uncalled(record)
       return this.#fail({ code: 'non_determinism', mismatch })
     }
     this.#recorded.advance()
@@ -382,86 +293,55 @@ export class Turn {
       record.status === 'failed'
         ? { status: 'failed', error: record.error! }
         : { status: 'completed', output: record.output! }
-    this.#hand(called, outcome, record.attempts)
+    call.attempts = record.attempts
+    this.#hand(call, outcome)
   }
 
   #deliverNext(): void {
     for (;;) {
-      const arrival = this.#arrivals[0]
+      const arrival = this.#arrivals.first
       if (!arrival) return
-      const called = this.#called.get(arrival.seq)
-      const outcome = called ? this.#resolve(arrival, called) : null
-      if (outcome === 'pending') return
+      const call = this.#open.get(arrival.seq)
+      const resolved = call ? this.#arrivals.resolve(arrival, call) : null
+      if (resolved?.kind === 'pending') return
       this.#arrivals.shift()
-      if (arrival.no !== null) this.#wants.seenInbox = arrival.no
-      if (!called && arrival.signal) this.#wants.returned.push(arrival.signal)
-      if (!called || outcome === null) continue
-      return this.#record(called, outcome, arrival)
+      if (arrival.no !== null) this.#wants.takeEntry(arrival.no)
+      if (!call && arrival.signal) this.#wants.giveBack(arrival.signal)
+      if (!call || resolved === null || resolved.kind === 'none') continue
+      switch (resolved.kind) {
+        case 'run':
+          this.#run(call, resolved.task)
+          break
+        case 'children':
+          this.#wants.startChildren(resolved.children)
+          break
+        case 'outcome':
+          if (resolved.effects) {
+            this.#wants.startChildren(resolved.effects.children)
+            this.#wants.send(resolved.effects.signals)
+          }
+          return this.#record(call, resolved.outcome)
+      }
     }
   }
 
-  /** The outcome an arrival brings; null = none. */
-  #resolve(arrival: Arrival, called: Called): Outcome | null | 'pending' {
-    if (arrival.fetched === 'pending') return 'pending'
-    if (arrival.fetched) return called.operation.outcomeOf(arrival.fetched)
-    if (arrival.what === 'fetch') return this.#fetch(arrival)
-    if ('outcome' in arrival.what) return arrival.what.outcome
-    const taken = called.operation.take(arrival.what.event)
-    switch (taken.kind) {
-      case 'ignored':
-        return null
-      case 'outcome':
-        return taken.outcome
-      case 'fetch':
-        return this.#fetch(arrival)
-      case 'children':
-        this.#wants.children.push(...taken.children)
-        return null
-      case 'run':
-        this.#run(called, taken.task)
-        return null
-    }
+  #record(call: OpenCall, outcome: Outcome): void {
+    this.#wants.record(call, { ordinal: this.#delivered, ...outcome })
+    if (call.state === 'running') this.#running--
+    this.#wants.close(call)
+    this.#hand(call, outcome)
   }
 
-  #fetch(arrival: Arrival): 'pending' {
-    arrival.fetched = 'pending'
-    const arrived = (outcomes: readonly ChildOutcome[]) => {
-      arrival.fetched = outcomes
-      this.#schedule()
-    }
-    void this.#params.fetchOutcomes(arrival.seq).then(arrived)
-    return 'pending'
-  }
-
-  #record(called: Called, outcome: Outcome, arrival: Arrival): void {
-    const { seq, kind, name, after, attempts } = called
-    const durationMs = Math.max(0, Math.round(this.#params.monotonic() - called.calledAt))
-    this.#wants.records.push({
-      ...{ seq, kind, name, after, attempts, durationMs },
-      ordinal: this.#delivered,
-      status: outcome.status,
-      output: outcome.status === 'completed' ? outcome.output : null,
-      error: outcome.status === 'failed' ? outcome.error : null,
-    })
-    if (typeof arrival.what === 'object' && 'outcome' in arrival.what && arrival.what.effects) {
-      this.#wants.children.push(...arrival.what.effects.children)
-      this.#wants.signals.push(...arrival.what.effects.signals)
-    }
-    if (called.state === 'running') this.#running--
-    this.#closeWait(called)
-    this.#hand(called, outcome, attempts)
-  }
-
-  #hand(called: Called, outcome: Outcome, attempts: number): void {
-    called.state = 'over'
-    this.#called.delete(called.seq)
+  #hand(call: OpenCall, outcome: Outcome): void {
+    call.state = 'over'
+    this.#open.delete(call.seq)
     this.#delivered++
     this.#isOpen = true
-    if (called.promise.listened) this.#unlistened.delete(called)
+    if (call.promise.listened) this.#unlistened.delete(call)
     try {
-      called.resolve(called.operation.receive(outcome, attempts))
+      call.resolve(call.operation.receive(outcome, call.attempts))
     } catch (error) {
-      called.reject(error)
+      call.reject(error)
     }
   }
 
@@ -469,143 +349,105 @@ export class Turn {
   #settle(): void {
     this.#isScheduled = false
     this.#isOpen = false
-    if (this.#isVoid || this.#fault) return
+    if (this.#isDiscarded || this.#fault) return
     if (this.#body) this.#conclude(this.#body)
-    const missed = this.#fault || this.#body ? undefined : this.#recorded.missed(this.#delivered)
+    else this.#goOn()
+  }
+
+  #goOn(): void {
+    const missed = this.#recorded.missed(this.#delivered)
     if (missed) return this.#fail({ code: 'non_determinism', mismatch: missed })
-    if (this.#fault) return
-    if (!this.#body && this.#recorded.next) return this.#schedule()
-    for (const called of this.#fresh.splice(0)) this.#beginCall(called)
-    if (!this.#body) this.#collectDue()
-    const [first] = this.#arrivals
-    if (!this.#body && first && first.fetched !== 'pending') return this.#schedule()
-    this.#params.onSettled()
+    if (this.#recorded.next) return this.#schedule()
+    for (const call of this.#fresh.splice(0)) this.#beginCall(call)
+    this.#collectDue()
+    if (this.#arrivals.isReady) this.#schedule()
+    else this.#params.onSettled()
   }
 
   #collectDue(): void {
-    const due = [...this.#called.values()]
-      .filter(({ state, dueAt }) => state === 'waiting' && dueAt !== null && dueAt <= this.#now)
-      .sort((a, b) => a.dueAt! - b.dueAt! || a.seq - b.seq)
-    for (const called of due) {
-      called.dueAt = null
-      const what = { event: { type: 'due' as const } }
-      this.#arrivals.push({ seq: called.seq, no: null, signal: null, what })
+    const isDue = (call: OpenCall) =>
+      isWaiting(call) && call.dueAt !== null && call.dueAt <= this.#now
+    const due = [...this.#open.values()].filter(isDue)
+    due.sort((a, b) => a.dueAt! - b.dueAt! || a.seq - b.seq)
+    for (const call of due) {
+      call.dueAt = null
+      this.#arrivals.event(call.seq, { type: 'due' })
     }
   }
 
+  /** The body has ended. What it asked for in its last window and did not wait for goes out with its end. */
   #conclude(body: BodyOutcome): void {
     const mismatch = this.#recorded.unreached()
     if (mismatch) {
       this.#body = null
       return this.#fail({ code: 'non_determinism', mismatch })
     }
-    if (body.status !== 'completed') return
     const forgotten = [...this.#unlistened].find(({ promise }) => !promise.listened)
-    if (!forgotten) return
-    this.#body = { status: 'not_awaited', seq: forgotten.seq, name: forgotten.name }
+    if (body.status === 'completed' && forgotten)
+      this.#body = { status: 'not_awaited', seq: forgotten.seq, name: forgotten.name }
+    for (const call of this.#fresh.splice(0)) {
+      const begin = this.#beginOf(call)
+      if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
+      if (begin.kind === 'done') this.#wants.send(begin.signals)
+    }
+    for (const call of this.#open.values()) if (call.state === 'running') this.#wants.abandon(call)
+    this.#params.onSettled()
   }
 
-  #beginCall(called: Called): void {
-    const begin = this.#beginOf(called)
+  #beginCall(call: OpenCall): void {
+    const begin = this.#beginOf(call)
     switch (begin.kind) {
       case 'run':
-        if (!this.#body) this.#run(called, begin.task)
-        return
+        return this.#run(call, begin.task)
       case 'wait':
-        called.state = 'waiting'
-        this.#wants.children.push(...begin.children)
-        if (begin.wait && !this.#body) this.#openWait(called, begin.wait)
+        call.state = 'waiting'
+        this.#wants.startChildren(begin.children)
+        if (begin.wait) this.#wants.open(call, begin.wait)
         return
       case 'done': {
         const { output, children, signals } = begin
-        const outcome: Outcome = { status: 'completed', output }
-        const effects = { children, signals }
-        if (this.#body) {
-          this.#wants.children.push(...children)
-          this.#wants.signals.push(...signals)
-          return
-        }
-        const what = { outcome, effects }
-        this.#arrivals.push({ seq: called.seq, no: null, signal: null, what })
-        return
+        return this.#arrivals.outcome(
+          call.seq,
+          { status: 'completed', output },
+          { children, signals }
+        )
       }
       case 'fetch':
-        called.state = 'waiting'
-        this.#arrivals.push({ seq: called.seq, no: null, signal: null, what: 'fetch' })
-        return
+        call.state = 'waiting'
+        return this.#arrivals.inChildren(call.seq)
     }
   }
 
-  #beginOf(called: Called): Begin {
-    if (!called.hasWait) return called.operation.begin(called.seq)
-    const { seq, kind, name, after, attempts, dueAt } = called
-    const terms = { token: null, target: null, error: null, openedAt: 0 }
-    const wait = { seq, kind, name, after, attempts, dueAt, ...terms }
-    return called.operation.resume(wait, this.#params.children.get(seq) ?? [])
+  #beginOf(call: OpenCall): Begin {
+    if (!call.hasWait) return call.operation.begin(call.seq)
+    const known = this.#params.children.get(call.seq) ?? []
+    return call.operation.resume({ seq: call.seq, dueAt: call.dueAt }, known)
   }
 
-  #run(called: Called, task: StepTask): void {
-    called.state = 'running'
+  #run(call: OpenCall, task: StepTask): void {
+    call.state = 'running'
     this.#running++
-    this.#wants.starts.push({ ...task, attempts: called.attempts })
-  }
-
-  #openWait(called: Called, terms: Partial<NewWait>): void {
-    const { seq, kind, name, after } = called
-    const nothing = {
-      token: null,
-      target: null,
-      dueIn: null,
-      dueAt: null,
-      attempts: 0,
-      error: null,
-    }
-    const wait: NewWait = { ...nothing, ...terms, seq, kind, name, after }
-    called.hasWait = true
-    called.dueAt = wait.dueAt
-    this.#wants.opened = [...this.#wants.opened.filter((other) => other.seq !== seq), wait]
-  }
-
-  #closeWait(called: Called): void {
-    if (!called.hasWait) return
-    this.#wants.opened = this.#wants.opened.filter(({ seq }) => seq !== called.seq)
-    this.#wants.closed.push(called.seq)
+    this.#wants.start({ ...task, attempts: call.attempts })
   }
 
   #state(): TurnState {
-    if (this.#body) {
-      this.#abandon()
-      return { kind: 'ended', outcome: this.#body }
-    }
-    const isFetching = this.#arrivals.length > 0
-    if (this.#running > 0 || isFetching) return { kind: 'live', stalled: false }
-    const open = [...this.#called.values()]
-    if (open.length === 0) return { kind: 'live', stalled: true }
-    const pending = new Set(this.#wants.opened.map(({ seq }) => seq))
-    let dueIn: number | null = null
-    let dueAt: number | null = null
-    for (const wait of this.#wants.opened) {
-      if (wait.dueIn !== null) dueIn = Math.min(dueIn ?? wait.dueIn, wait.dueIn)
-      if (wait.dueAt !== null) dueAt = Math.min(dueAt ?? wait.dueAt, wait.dueAt)
-    }
-    for (const called of open)
-      if (!pending.has(called.seq) && called.dueAt !== null)
-        dueAt = Math.min(dueAt ?? called.dueAt, called.dueAt)
-    const needed = open.map(({ operation }) => operation.needs()).filter((n) => n !== null)
-    const needs = needed.length > 0 ? Math.min(...needed) : null
-    return { kind: 'parked', terms: { dueAt, dueIn, needs } }
+    if (this.#body) return { kind: 'ended', outcome: this.#body }
+    if (this.#running > 0 || !this.#arrivals.isEmpty) return { kind: 'live', stalled: false }
+    const calls = [...this.#open.values()]
+    if (calls.length === 0) return { kind: 'live', stalled: true }
+    return { kind: 'parked', terms: parkedTerms(calls, this.#wants.opened) }
   }
+}
 
-  /** Steps in flight when the body ends are recorded as such; nobody waits for their outcome. */
-  #abandon(): void {
-    for (const called of this.#called.values()) {
-      if (called.state !== 'running') continue
-      const { seq, kind, name, after, attempts } = called
-      const durationMs = Math.max(0, Math.round(this.#params.monotonic() - called.calledAt))
-      const identity = { seq, kind, name, after, attempts, durationMs }
-      const ending = { ordinal: null, status: 'abandoned' as const, output: null, error: null }
-      this.#wants.records.push({ ...identity, ...ending })
-      this.#wants.abandoned.push(seq)
-    }
-  }
+function isWaiting({ state }: OpenCall): boolean {
+  return state === 'waiting'
+}
+
+function operationPromise(): Pick<OpenCall, 'promise' | 'resolve' | 'reject'> {
+  const parts = OperationPromise.withResolvers<unknown>() as Pick<
+    OpenCall,
+    'promise' | 'resolve' | 'reject'
+  >
+  silence(parts.promise)
+  return parts
 }

@@ -1,0 +1,24 @@
+import type { OperationIdentity } from '../core/history.ts'
+import type { Operation, OperationPromise } from './operation.ts'
+
+/** An operation that the body has called and that has not been delivered. */
+export interface OpenCall extends OperationIdentity {
+  operation: Operation
+  promise: OperationPromise<unknown>
+  resolve: (value: unknown) => void
+  reject: (reason: unknown) => void
+  /** Monotonic ms. */
+  calledAt: number
+  /** A row of its wait is in the store, or on its way there. */
+  hasWait: boolean
+  /** When its wait is over by time, by the store's clock; null = never, or not known yet. */
+  dueAt: number | null
+  /** Failed attempts so far, or attempts made once it is over. */
+  attempts: number
+  /** `called`: not begun. `running`: its code is at work here. `waiting`: for the outside. */
+  state: 'called' | 'running' | 'waiting' | 'over'
+}
+
+export function identityOf({ seq, kind, name, after }: OpenCall): OperationIdentity {
+  return { seq, kind, name, after }
+}
