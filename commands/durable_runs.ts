@@ -2,6 +2,7 @@ import { BaseCommand, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
+import { E_INVALID_CURSOR } from '../src/errors.ts'
 
 const MOST = 1_000
 
@@ -46,7 +47,12 @@ export default class DurableRuns extends BaseCommand {
     }
     const engine = await this.app.container.make(WorkflowEngine)
     const { workflow, namespace, tag, limit, after } = this
-    const page = await engine.listRuns({ status, workflow, namespace, tag, limit, after })
+    const query = { status, workflow, namespace, tag, limit, after }
+    const page = await engine.listRuns(query).catch((error: unknown) => {
+      if (error instanceof E_INVALID_CURSOR) return this.#refuse(`--after: ${error.message}`)
+      throw error
+    })
+    if (!page) return
     if (this.json) {
       this.logger.log(JSON.stringify(page, null, 2))
       return
@@ -66,7 +72,7 @@ export default class DurableRuns extends BaseCommand {
       ])
     }
     table.render()
-    if (page.next !== null) this.logger.info(`More with --after='${page.next}'`)
+    if (page.next !== null) this.logger.info(`More with --after=${page.next}`)
   }
 
   #refuse(problem: string): void {

@@ -62,6 +62,12 @@ export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
   'E_INVALID_DURATION'
 )
 
+export const E_INVALID_CURSOR = createError<[value: string]>(
+  'Invalid cursor %s. Pass "next" of the page before as it is, or no cursor for the first page',
+  'E_INVALID_CURSOR',
+  400
+)
+
 export const E_INVALID_SCHEMA = createError<[where: string]>(
   'The %s is not a Standard Schema. Pass a Zod, Valibot or ArkType schema as it is, and of VineJS the validator that ' +
     'vine.create() or vine.compile() returns',

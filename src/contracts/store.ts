@@ -178,7 +178,7 @@ export interface RunQuery {
   parentId?: string | undefined
   /** Default 50, at most 1,000. */
   limit?: number | undefined
-  /** The `next` of an earlier page. */
+  /** The `next` of an earlier page, from any store; another text fails with E_INVALID_CURSOR. */
   after?: string | undefined
 }
 

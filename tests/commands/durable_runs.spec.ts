@@ -19,7 +19,7 @@ test.group('durable:runs', () => {
     const lines = printed().split('\n')
     assert.match(lines[1] ?? '', /third\|commands\.list \(1\)\|pending/)
     assert.match(lines[2] ?? '', /second/)
-    const after = /--after='([^']+)'/.exec(printed())?.[1] ?? ''
+    const after = /--after=([\w-]+)/.exec(printed())?.[1] ?? ''
     assert.notInclude(printed(), 'first')
 
     ace.ui.logger.flushLogs()
@@ -58,11 +58,18 @@ test.group('durable:runs', () => {
   test('a flag without meaning ends with exit code 1', async ({ assert, fs, cleanup }) => {
     const { app, ace, printed } = await commandApp(fs.basePath)
     cleanup(() => app.terminate())
-    for (const flag of ['--status=done', '--limit=0', '--limit=1001', '--limit=2.5']) {
+    for (const flag of [
+      '--status=done',
+      '--limit=0',
+      '--limit=1001',
+      '--limit=2.5',
+      '--after=r1',
+    ]) {
       const command = await ace.create(DurableRuns, [flag])
       await command.exec()
       assert.equal(command.exitCode, 1, flag)
     }
     assert.include(printed(), '"done" is no status. Statuses are pending')
+    assert.include(printed(), '--after: Invalid cursor "r1"')
   })
 })

@@ -1,4 +1,5 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import { cursorOf, positionOfCursor } from '../../core/run_cursor.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 
@@ -11,7 +12,7 @@ export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPa
   const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1))
   const runs = rows.slice(0, limit).map(toRun)
   const last = runs.at(-1)
-  const next = rows.length > limit && last ? `${last.createdAt}:${last.id}` : null
+  const next = rows.length > limit && last ? cursorOf(last) : null
   return { runs, next }
 }
 
@@ -29,7 +30,10 @@ function pageStatement(query: RunQuery, limit: number): Statement {
   if (workflow !== undefined) where('r.workflow = ?', workflow)
   if (namespace !== undefined) where('r.namespace = ?', namespace)
   if (parentId !== undefined) where('r.parent_id = ?', parentId)
-  if (after !== undefined) where(`(${key}) < (?, ?)`, ...parseCursor(after))
+  if (after !== undefined) {
+    const { createdAt, id } = positionOfCursor(after)
+    where(`(${key}) < (?, ?)`, createdAt, id)
+  }
   const from =
     tag === undefined ? 'durable_runs r' : 'durable_tags t join durable_runs r on r.id = t.run_id'
   const filter = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
@@ -38,9 +42,4 @@ function pageStatement(query: RunQuery, limit: number): Statement {
     sql: `select ${runColumns('r')} from ${from} ${filter} order by ${order} limit ?`,
     values: [...values, limit],
   }
-}
-
-function parseCursor(after: string): [createdAt: number, id: string] {
-  const colon = after.indexOf(':')
-  return [Number(after.slice(0, colon)), after.slice(colon + 1)]
 }

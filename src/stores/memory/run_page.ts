@@ -1,5 +1,6 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
 import type { RunRow } from '../../core/run.ts'
+import { cursorOf, positionOfCursor, type RunPosition } from '../../core/run_cursor.ts'
 import type { RunTable } from './run_table.ts'
 
 const DEFAULT_LIMIT = 50
@@ -8,7 +9,7 @@ const MAX_LIMIT = 1000
 /** One page of runs, newest first; runs of one instant by id. */
 export function runPage(runs: RunTable, query: RunQuery): RunPage {
   const limit = Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT)
-  const after = query.after === undefined ? null : parseKey(query.after)
+  const after = query.after === undefined ? null : positionOfCursor(query.after)
   const candidates = query.parentId === undefined ? runs.rows() : runs.childrenOf(query.parentId)
   const matching = [...candidates]
     .filter((row) => matches(runs, row, query) && (after === null || newestFirst(after, row) < 0))
@@ -17,11 +18,9 @@ export function runPage(runs: RunTable, query: RunQuery): RunPage {
   const last = page.at(-1)
   return {
     runs: page.map((row) => runs.get(row.id)).filter((row) => row !== undefined),
-    next: last && matching.length > page.length ? `${last.createdAt} ${last.id}` : null,
+    next: last && matching.length > page.length ? cursorOf(last) : null,
   }
 }
-
-type PageKey = Pick<RunRow, 'createdAt' | 'id'>
 
 function matches(runs: RunTable, row: RunRow, query: RunQuery): boolean {
   const { status, workflow, namespace, tag } = query
@@ -33,13 +32,8 @@ function matches(runs: RunTable, row: RunRow, query: RunQuery): boolean {
   )
 }
 
-function newestFirst(a: PageKey, b: PageKey): number {
+function newestFirst(a: RunPosition, b: RunPosition): number {
   if (a.createdAt !== b.createdAt) return b.createdAt - a.createdAt
   if (a.id === b.id) return 0
   return a.id < b.id ? 1 : -1
-}
-
-function parseKey(key: string): PageKey {
-  const space = key.indexOf(' ')
-  return { createdAt: Number(key.slice(0, space)), id: key.slice(space + 1) }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { RunQuery } from '../../contracts/store.ts'
+import { cursorOf } from '../../core/run_cursor.ts'
 import type { Scenario } from './scenario.ts'
 import type { Check } from './suite.ts'
 import { claimKeyOf, COMPLETE, FAIL, newRun, parentLink, start } from './writes.ts'
@@ -68,6 +69,22 @@ export function readingChecks(check: Check) {
       runs.map(({ id }) => id),
       ['r1']
     )
+  })
+
+  check('reads on where any store has left off, and refuses a cursor of nobody', async (db) => {
+    for (const id of ['r1', 'r2', 'r3']) {
+      await db.pending(id)
+      await db.store.advanceClock(1)
+    }
+    const { id, createdAt } = await db.row('r2')
+    const { runs } = await db.store.listRuns({ after: cursorOf({ id, createdAt }) })
+    assert.deepEqual(
+      runs.map((run) => run.id),
+      ['r1']
+    )
+    for (const after of ['', 'x', `${createdAt}:r2`, `${createdAt} r2`]) {
+      await assert.rejects(() => db.store.listRuns({ after }), { code: 'E_INVALID_CURSOR' })
+    }
   })
 
   check('gives 50 runs a page, and never more than 1,000', async (db) => {
