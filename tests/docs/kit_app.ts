@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -45,6 +45,13 @@ export class KitApp {
   async install(): Promise<void> {
     const { folder: cwd, environment: env } = this
     await run('npm', ['install', '@adonis-agora/durable'], { cwd, env })
+  }
+
+  /** Adds subpath imports to its package.json, as configuring the package does. */
+  async addImports(imports: Record<string, string>): Promise<void> {
+    const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8'))
+    Object.assign(manifest.imports, imports)
+    await this.write('package.json', JSON.stringify(manifest, null, 2))
   }
 
   async write(path: string, text: string): Promise<void> {
