@@ -71,7 +71,7 @@ export abstract class BaseWorkflow {
 
   /**
    * Starts a run and resolves, when it is stored, to its handle. Inside a body it is `ctx.startChild`, and the handle
-   * holds nothing but the run's id.
+   * holds nothing but the run's id: its `result()` throws E_RESULT_IN_BODY.
    */
   static dispatch<W extends BaseWorkflow>(
     this: ClassOf<W>,

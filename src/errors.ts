@@ -301,6 +301,12 @@ export const E_START_OPTION_IN_BODY = createError<[call: string, option: string]
   'E_START_OPTION_IN_BODY'
 )
 
+export const E_RESULT_IN_BODY = createError<[runId: string]>(
+  'result() of run "%s" was called inside a workflow body, whose handles hold nothing but the run id. To wait for the ' +
+    'output, start the run with ctx.child() or the start() of its class',
+  'E_RESULT_IN_BODY'
+)
+
 /* ---------- store and engine ---------- */
 
 export const E_STORE_BUSY = createError<[waitedMs: number]>(

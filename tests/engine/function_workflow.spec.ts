@@ -44,9 +44,13 @@ test.group('Workflow written as a function', () => {
     await app.work()
 
     const { runId } = await engine.start(register('old'), undefined)
-    while ((await engine.getRun(runId))?.status !== 'suspended') await nextTurn()
+    for (let run = await engine.getRun(runId); run?.status !== 'suspended';) {
+      await nextTurn()
+      run = await engine.getRun(runId)
+    }
     register('new')
     await engine.signal('go')
-    assert.equal((await engine.waitForRun(runId)).output, 'new')
+    const { output } = await engine.waitForRun(runId)
+    assert.equal(output, 'new')
   })
 })

@@ -3,7 +3,8 @@ import type { ChildOutcome } from '../../core/history.ts'
 import { decode, encode } from '../../core/payload.ts'
 import { decodeError, encodeError, type SerializedError } from '../../core/serialized_error.ts'
 import { isTerminal } from '../../core/run.ts'
-import { ChildError } from '../../errors.ts'
+import { ChildError, E_RESULT_IN_BODY } from '../../errors.ts'
+import type { ChildHandle } from '../../types/context.ts'
 import { type Operation, type Outcome, WAITS_FOR_NOTHING } from '../operation.ts'
 
 /** Makes the run that an operation starts, once its position is known. */
@@ -71,10 +72,21 @@ export function startChildOperation(params: {
       return { kind: 'outcome', outcome: what === 'taken' ? idTaken(childId) : started }
     },
     receive(outcome) {
-      if (outcome.status === 'completed') return { runId: decode(outcome.output) }
+      if (outcome.status === 'completed') return handleOf(String(decode(outcome.output)))
       throw childError(outcome.error)
     },
   }
+}
+
+/**
+ * The handle of a child. Where its type is that of a run started by the engine, as `dispatch` declares, there seems to
+ * be a `result()`: that says what to call instead. It is not enumerable, so the handle can be stored.
+ */
+function handleOf(runId: string): ChildHandle {
+  const refuse = () => {
+    throw new E_RESULT_IN_BODY([runId])
+  }
+  return Object.defineProperty({ runId }, 'result', { value: refuse })
 }
 
 /** What a body catches, made of what `outcomeOfChild` recorded. */
