@@ -1,0 +1,130 @@
+import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import type { Lease } from '../../src/engine/lease.ts'
+import { claimKey } from '../../src/core/name.ts'
+import { Loop } from '../../src/worker/loop.ts'
+import { RunPool } from '../../src/worker/pool.ts'
+import { DurableApp } from '../engine/durable_app.ts'
+import type { Plan } from './body_plan.ts'
+import { CutStore, type CutListener } from './cut_store.ts'
+import { type BodyEnvironment, runBody, type StepInput } from './random_body.ts'
+
+export interface SimulatedProcessParams {
+  database: MemoryDatabase
+  /** Stable name of the worker. */
+  name: string
+  /** Unlike that of any other process. */
+  instance: string
+  listener: CutListener
+  environment: BodyEnvironment
+  residentRuns: number
+  onFailure: (error: unknown) => void
+}
+
+const KEYS = ['root', 'child'].map((name) => claimKey('default', name, '1'))
+const POLL_MS = 60_000
+
+/** A process that executes runs: the engine, the pool and the loop of claims as a worker has them, and a lease that lasts until it is taken away. */
+export class SimulatedProcess {
+  readonly app: DurableApp
+  readonly store: CutStore
+  readonly instance: string
+  readonly name: string
+  /** `gone` for good, or `still` until it goes on; its runs belong to others in both cases. */
+  state: 'alive' | 'still' | 'outdated' | 'gone' = 'alive'
+  #pool: RunPool
+  #claims: Loop
+  #lease: Lease & { owner: string }
+  #stop: (() => void)[] = []
+  #onFailure: (error: unknown) => void
+
+  constructor(params: SimulatedProcessParams) {
+    const { database, environment } = params
+    this.instance = params.instance
+    this.name = params.name
+    this.#onFailure = params.onFailure
+    this.store = new CutStore(database, params.listener)
+    this.app = new DurableApp({
+      store: this.store.store,
+      options: { residentRuns: params.residentRuns },
+    })
+    this.#register(environment)
+    const isHeld = () => this.state === 'alive' || this.state === 'still'
+    this.#lease = {
+      owner: params.instance,
+      get isHeld() {
+        return isHeld()
+      },
+      held: async () => isHeld(),
+    }
+    const { context } = this.app.engine
+    this.#claims = new Loop({
+      pass: () => this.#claim(),
+      retryMs: 1,
+      onError: (error) => this.#failed(error),
+    })
+    this.#pool = new RunPool({
+      context,
+      lease: this.#lease,
+      concurrency: 50,
+      onFree: () => this.#claims.trigger(),
+    })
+    this.#stop = [
+      context.news.onDue(() => this.#claims.trigger()),
+      context.news.onAnything(() => this.#claims.trigger()),
+    ]
+    context.starter = {
+      offer: () => (this.state === 'alive' ? this.#pool.reserve() : null),
+    }
+  }
+
+  /** Takes over what an earlier process of the same name had, and begins to claim. */
+  async start(): Promise<void> {
+    const { instance, name } = this
+    await this.store.memory.registerWorker({
+      ...{ instance, name, leaseMs: 1e15, descriptor: '{"claimKeys":[]}', takeOver: true },
+    })
+    // Opening the store is what connects the engine to changes of others.
+    await this.app.engine.findStranded()
+    this.#claims.start()
+  }
+
+  /** Starts the root run, as a caller does that tries again when its connection breaks. */
+  startRoot(runId: string, plan: Plan): void {
+    const start = () => this.app.engine.start('root', plan, runId)
+    start()
+      .catch(start)
+      .catch((error) => this.#failed(error))
+  }
+
+  /** Ends everything that this process still does or waits for. */
+  end(): void {
+    this.state = 'gone'
+    this.#lease.owner = 'nobody'
+    for (const stop of this.#stop) stop()
+    void this.#claims.stop()
+    this.store.end()
+    this.#pool.discardAll(new Error('The simulation is over'))
+    this.app.engine.stop().catch((error) => this.#onFailure(error))
+  }
+
+  async #claim(): Promise<number> {
+    if (this.state === 'gone') return POLL_MS
+    const rows = await this.store.store.claim({ owner: this.instance, claimKeys: KEYS, limit: 20 })
+    if (rows.length > 0) await this.#pool.execute(rows)
+    return POLL_MS
+  }
+
+  #failed(error: unknown): void {
+    if (this.state === 'alive') this.#onFailure(error)
+  }
+
+  #register(environment: BodyEnvironment): void {
+    const { engine, registry } = this.app
+    for (const name of ['root', 'child'])
+      engine.register(name, '1', (ctx, plan: Plan) => runBody(environment, ctx, plan))
+    registry.registerStep({
+      ...{ name: 'work', options: {}, file: null },
+      run: (input, step) => environment.runStep(input as StepInput, step),
+    })
+  }
+}
