@@ -17,10 +17,11 @@ export interface Store extends RunStore, LeaseStore, RunReader {
   /** Moves the clock of every process on this database by `ms`; for tests. */
   advanceClock(ms: number): Promise<void>
   /**
-   * Calls `listener` when another process may have changed something, until the returned function is called.
-   * A hint: it may come late, for nothing, or not at all.
+   * Calls `listener` when another process may have changed something, until the returned function is called; with
+   * what has changed, or without an argument where anything may have. A hint: it may come late, for nothing, or not
+   * at all.
    */
-  onForeignChange(listener: () => void): () => void
+  onForeignChange(listener: (news?: FlushNews) => void): () => void
 }
 
 /**
@@ -145,6 +146,11 @@ export interface NewWorker {
 export interface NameLock {
   /** Idempotent. */
   release(): Promise<void>
+  /**
+   * Calls `listener` when the lock was lost with a connection and another process has taken it since. Left out by
+   * stores that lose no lock.
+   */
+  onLost?(listener: () => void): void
 }
 
 /** What the terminal and the dashboard read. Lists never load payloads and page by key. */

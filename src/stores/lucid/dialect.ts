@@ -49,6 +49,8 @@ export interface Dialect {
   claim(request: ClaimRequest): Promise<RunRow[]>
 
   lockName(name: string): Promise<NameLock | null>
+  /** Whether the locks on names exclude others; only then does a name say whose runs may be taken over. */
+  readonly locksNames: boolean
   onForeignChange(listener: (news?: FlushNews) => void): () => void
   /** Calls the listeners of this process: the clock has been moved, which concerns all. */
   tellListeners(): void

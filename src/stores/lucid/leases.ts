@@ -40,8 +40,10 @@ export class Leases {
       return { takenOver: 0 }
     }
     const lost = 'select instance from durable_workers where name = ? and lost = 1'
+    // A name that is not locked may be that of a live process: its lease decides.
+    const isPredecessor = this.#dialect.locksNames ? '' : ` and lease_until <= ${now}`
     const [, takenOver = 0] = await this.#dialect.write([
-      { sql: markLost(this.#dialect.sql, 'name = ? and lost = 0'), values: [name] },
+      { sql: markLost(this.#dialect.sql, `name = ? and lost = 0${isPredecessor}`), values: [name] },
       { sql: orphanRuns(this.#dialect.sql, lost), values: [name] },
       announce,
     ])

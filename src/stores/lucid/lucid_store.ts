@@ -27,6 +27,7 @@ import type { Client, Dialect } from './dialect.ts'
 import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
+import { POSTGRES_CLIENTS, PostgresDialect } from './postgres/dialect.ts'
 import { readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
@@ -39,13 +40,29 @@ export interface LucidStoreOptions {
   db: Database
   /** Lucid connection; default: the primary one. */
   connection?: string
-  /** How long a write goes on trying while others hold the database, in ms. Default 5,000. */
+  /**
+   * PostgreSQL: Lucid connection that goes past a pooler, for claims, leases and notifications. Default: `connection`.
+   */
+  direct?: string
+  /** How long a write goes on trying while others hold the database, or it is away, in ms. Default 5,000. */
   busyLimitMs?: number
   /** Called before each statement, with its SQL. */
   trace?: (sql: string) => void
+  /** Told what works less well than it could. Default: a warning of the process. */
+  warn?: (message: string) => void
 }
 
 const BUSY_LIMIT_MS = 5_000
+
+/** By the driver of the connection; one that is unknown is refused when the store is opened. */
+function dialectFor(options: LucidStoreOptions, connection: string): Dialect {
+  const { db, direct = connection, busyLimitMs: limitMs = BUSY_LIMIT_MS, trace } = options
+  const warn = options.warn ?? ((message: string) => process.emitWarning(message))
+  const client = db.manager.get(connection)?.config.client ?? ''
+  if (POSTGRES_CLIENTS.includes(client))
+    return new PostgresDialect({ db, connection, direct, limitMs, trace, warn })
+  return new SqliteDialect({ db, connection, busyLimitMs: limitMs, trace })
+}
 
 /**
  * Runs in the application's database, through connections of the engine's own: a transaction that the application
@@ -53,20 +70,17 @@ const BUSY_LIMIT_MS = 5_000
  *
  * SQLite: the file is switched to write-ahead logging. While a transaction of the application writes, all writes of
  * the store wait for it, and fail with E_STORE_BUSY after `busyLimitMs`.
+ *
+ * PostgreSQL: two connections, a third while a row that is to be written is held by others.
  */
 export class LucidStore implements Store, TransactionalStore<Client> {
   #dialect: Dialect
   #leases: Leases
   #connection: string
 
-  constructor({ db, connection, busyLimitMs, trace }: LucidStoreOptions) {
-    this.#connection = connection ?? db.primaryConnectionName
-    this.#dialect = new SqliteDialect({
-      db,
-      connection: this.#connection,
-      busyLimitMs: busyLimitMs ?? BUSY_LIMIT_MS,
-      trace,
-    })
+  constructor(options: LucidStoreOptions) {
+    this.#connection = options.connection ?? options.db.primaryConnectionName
+    this.#dialect = dialectFor(options, this.#connection)
     this.#leases = new Leases(this.#dialect)
   }
 

@@ -1,4 +1,5 @@
 import { E_INVALID_CONFIG } from '../../errors.ts'
+import { postgresDefinition } from './postgres/definition.ts'
 import { sqliteDefinition } from './sqlite/definition.ts'
 import { SCHEMA_VERSION, TABLES_OF_VERSION, type Table } from './tables.ts'
 
@@ -53,5 +54,6 @@ function definitionFor(schema: SchemaBuilder): (table: Table) => string[] {
   const driver: unknown =
     typeof client === 'object' && client !== null ? Reflect.get(client, 'driverName') : undefined
   if (driver === 'better-sqlite3') return sqliteDefinition
+  if (driver === 'pg') return postgresDefinition
   throw new E_INVALID_CONFIG(['store', `durable has no tables for the driver ${String(driver)}`])
 }

@@ -1,10 +1,10 @@
-import type { Write } from '../../../core/change_set.ts'
+import type { FlushNews, Write } from '../../../core/change_set.ts'
 import { foldBatch } from '../../../core/fold.ts'
 import type { RunRow } from '../../../core/run.ts'
 import type { ClaimRequest, Flush, NameLock } from '../../../contracts/store.ts'
 import type { Client, Dialect, Statement } from '../dialect.ts'
 import { planStatements } from '../plan_statements.ts'
-import { applySplit } from '../split.ts'
+import { applySplit, type Attempt } from '../split.ts'
 import { ChangeWatch } from './change_watch.ts'
 import { claimDue } from './claim.ts'
 import { SqliteConnection, type SqliteConnectionOptions } from './connection.ts'
@@ -19,6 +19,7 @@ const COLUMNS = `select t.name as "table", c.name as "column" from sqlite_schema
 /** SQLite through better-sqlite3: one writer at a time, write-ahead log, every commit synced to the disk. */
 export class SqliteDialect implements Dialect {
   readonly sql = FRAGMENTS
+  readonly locksNames = true
   #connection: SqliteConnection
   #watch: ChangeWatch
   #names = new Set<NameLock>()
@@ -74,8 +75,7 @@ export class SqliteDialect implements Dialect {
     } catch (error) {
       if (!isDataError(error)) throw error
     }
-    const attempt = (some: readonly Write[]) => this.#connection.savepoint(() => this.#apply(some))
-    return this.#connection.transaction(() => applySplit({ writes, attempt, isDataError }))
+    return this.#connection.transaction(() => applySplit(writes, (some) => this.#attempt(some)))
   }
 
   claim(request: ClaimRequest): Promise<RunRow[]> {
@@ -89,12 +89,22 @@ export class SqliteDialect implements Dialect {
     return lock
   }
 
-  onForeignChange(listener: () => void): () => void {
-    return this.#watch.add(listener)
+  onForeignChange(listener: (news?: FlushNews) => void): () => void {
+    return this.#watch.add(() => listener())
   }
 
   tellListeners(): void {
     this.#watch.tell()
+  }
+
+  /** Inside a transaction. */
+  #attempt(writes: readonly Write[]): Attempt {
+    try {
+      return { flush: this.#connection.savepoint(() => this.#apply(writes)) }
+    } catch (error) {
+      if (!isDataError(error)) throw error
+      return { refused: error }
+    }
   }
 
   #apply(writes: readonly Write[]): Flush {

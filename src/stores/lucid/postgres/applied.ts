@@ -1,0 +1,83 @@
+import type { Answer, ChangeSet, StartWrite, Write } from '../../../core/change_set.ts'
+import { isTerminal, type RunRow } from '../../../core/run.ts'
+import type { LockedRows } from './locked_rows.ts'
+import type { PgStatement } from './session.ts'
+
+const RECORDS = `select h.run_id, h.seq, h.token from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
+  join durable_history h on h.run_id = asked.run_id and h.generation = 0 and h.seq = asked.seq`
+const WAITS = `select w.run_id, w.seq, w.attempts from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
+  join durable_waits w on w.run_id = asked.run_id and w.seq = asked.seq`
+
+type Doubtful = ChangeSet | StartWrite
+
+/**
+ * Finds out which writes have been applied whose answer was lost with the connection. It is asked under the locks of
+ * their runs: only the holder of a token writes under it, and a change set is applied whole, so that any part of one
+ * proves all of it.
+ */
+export class Applied {
+  #turns: ChangeSet[]
+  #records = new Map<string, number>()
+  #waits = new Map<string, number>()
+
+  constructor(doubtful: readonly Write[]) {
+    this.#turns = doubtful.filter((write) => write.type === 'turn')
+  }
+
+  /** To be run after the locks are held. */
+  statements(): PgStatement[] {
+    const records = this.#turns.flatMap(({ runId, records: own }) =>
+      own.map(({ seq }) => ({ runId, seq }))
+    )
+    const opened = this.#turns.flatMap(({ runId, opened: own }) =>
+      own.map(({ seq }) => ({ runId, seq }))
+    )
+    const pairs = (of: { runId: string; seq: number }[]) => [
+      of.map(({ runId }) => runId),
+      of.map(({ seq }) => seq),
+    ]
+    return [
+      { sql: RECORDS, values: pairs(records) },
+      { sql: WAITS, values: pairs(opened) },
+    ]
+  }
+
+  read(results: readonly { rows: unknown[] }[]): void {
+    const [records, waits] = results.map(({ rows }) => rows)
+    for (const row of (records ?? []) as { run_id: string; seq: number; token: number }[])
+      this.#records.set(`${row.run_id} ${row.seq}`, row.token)
+    for (const row of (waits ?? []) as { run_id: string; seq: number; attempts: number }[])
+      this.#waits.set(`${row.run_id} ${row.seq}`, row.attempts)
+  }
+
+  /** The answer of a write that was applied; null = it was not, or left nothing that is worth asking for. */
+  answer(write: Doubtful, state: LockedRows): Answer | null {
+    if (write.type === 'start') {
+      const run = state.stored(write.run.id)
+      if (run?.createdBy !== write.run.createdBy) return null
+      return { type: 'started', created: true, run }
+    }
+    const row = state.stored(write.runId)
+    if (!row || !this.#isApplied(write, row, state)) return null
+    return { type: 'committed', inboxSeq: row.inboxSeq, now: state.now }
+  }
+
+  #isApplied(write: ChangeSet, row: RunRow, state: LockedRows): boolean {
+    const { runId, token, records, children, opened, end } = write
+    const [record] = records
+    if (record) return this.#records.get(`${runId} ${record.seq}`) === token
+    if (row.token !== token) return false
+    if (end.kind !== 'continue') return row.status !== 'running'
+    const [child] = children
+    if (child) return state.stored(child.run.id)?.createdBy === child.run.createdBy
+    const [wait] = opened
+    return wait !== undefined && this.#waits.get(`${runId} ${wait.seq}`) === wait.attempts
+  }
+}
+
+/** Runs that an applied write has ended. */
+export function endedBy(write: Doubtful, state: LockedRows): string[] {
+  if (write.type === 'start') return []
+  const row = state.stored(write.runId)
+  return row && isTerminal(row.status) ? [row.id] : []
+}

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { E_ENGINE_STOPPED } from '../../../errors.ts'
+import type { PgClient } from './driver.ts'
+import { errorClass, PostgresDeadlineError } from './error_class.ts'
+import { type Backend, PostgresSession } from './session.ts'
+
+export interface PostgresConnectionOptions {
+  /** Opens a connection with the driver. */
+  openHandle: () => Promise<unknown>
+  trace: ((sql: string) => void) | undefined
+  /** Prepares each new session before anybody uses it. */
+  onOpen?: (session: PostgresSession) => Promise<void>
+  /** Called when a session is gone that was not closed here. */
+  onLost?: () => void
+}
+
+const CONNECT_MS = 5_000
+const END_MS = 1_000
+const END_POLL_MS = 20
+
+/**
+ * A connection that is opened when it is first used, and again when it has been lost. Whatever the lost session still
+ * does on the server is ended before the new one is used: neither its locks nor a late commit outlive it.
+ */
+export class PostgresConnection {
+  #options: PostgresConnectionOptions
+  #session: PostgresSession | null = null
+  #opening: Promise<PostgresSession> | null = null
+  #lost: Backend | null = null
+  #isClosed = false
+
+  constructor(options: PostgresConnectionOptions) {
+    this.#options = options
+  }
+
+  /** The open session. Rejects with the driver's error when there is none to be had now. */
+  async session(): Promise<PostgresSession> {
+    if (this.#isClosed) throw new E_ENGINE_STOPPED()
+    if (this.#session?.isOpen) return this.#session
+    this.#opening ??= this.#open().finally(() => (this.#opening = null))
+    return this.#opening
+  }
+
+  /** Runs `work` on the session, and once more on a new one if its connection is lost: only what may be done twice. */
+  async repeatable<T>(work: (session: PostgresSession) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.session())
+    } catch (error) {
+      if (this.#isClosed || errorClass(error) !== 'connection') throw error
+    }
+    return work(await this.session())
+  }
+
+  /** Idempotent; the next use opens it again, unless it is closed for good. */
+  async close({ forGood }: { forGood: boolean }): Promise<void> {
+    this.#isClosed ||= forGood
+    await this.#opening?.catch(() => undefined)
+    const session = this.#session
+    this.#session = null
+    await session?.close()
+  }
+
+  /** Lets a connection that was closed be opened again. */
+  reopen(): void {
+    this.#isClosed = false
+  }
+
+  async #open(): Promise<PostgresSession> {
+    const session = await this.#newSession()
+    try {
+      if (this.#lost) await endBackend(session, this.#lost)
+      this.#lost = null
+      await this.#options.onOpen?.(session)
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+    this.#session = session
+    if (!session.isOpen) this.#lost = session.backend
+    return session
+  }
+
+  async #newSession(): Promise<PostgresSession> {
+    const opening = this.#options.openHandle() as Promise<PgClient>
+    const client = await within(CONNECT_MS, opening)
+    const { trace } = this.#options
+    const onEnd = () => {
+      this.#lost = session.backend
+      this.#options.onLost?.()
+    }
+    const session: PostgresSession = await PostgresSession.over(client, { trace, onEnd })
+    return session
+  }
+}
+
+/** Waits for the driver; a client that comes too late is closed. */
+async function within(ms: number, opening: Promise<PgClient>): Promise<PgClient> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    opening.then((client) => client.end()).catch(() => undefined)
+    late.reject(new PostgresDeadlineError(ms))
+  }, ms)
+  try {
+    return await Promise.race([opening, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Ends a session on the server whose connection is lost, and waits until it is gone, a second at most. */
+async function endBackend(session: PostgresSession, { pid, started }: Backend): Promise<void> {
+  const sql = `select pg_terminate_backend(pid) from pg_stat_activity
+    where pid = ? and backend_start::text = ?`
+  for (let waited = 0; waited < END_MS; waited += END_POLL_MS) {
+    const [result] = await session.run([{ sql, values: [pid, started] }])
+    if (result?.rows.length === 0) return
+    await delay(END_POLL_MS)
+  }
+}

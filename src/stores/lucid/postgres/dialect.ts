@@ -1,0 +1,231 @@
+import type { Database } from '@adonisjs/lucid/database'
+import { randomUUID } from 'node:crypto'
+import type { FlushNews, Write } from '../../../core/change_set.ts'
+import type { RunRow } from '../../../core/run.ts'
+import type { ClaimRequest, Flush, NameLock } from '../../../contracts/store.ts'
+import type { Client, Dialect, Statement } from '../dialect.ts'
+import { addEngineConnection, type EngineConnection } from '../engine_connection.ts'
+import { type RunColumns, toRun } from '../run_rows.ts'
+import { claimStatement, HELD_RUNS } from './claim.ts'
+import { PostgresConnection } from './connection.ts'
+import { INT8, type PgResult } from './driver.ts'
+import { errorClass } from './error_class.ts'
+import { FRAGMENTS } from './fragments.ts'
+import { KnownLeases } from './known_leases.ts'
+import { NoticeListener } from './listener.ts'
+import { SessionNames } from './names.ts'
+import { Notices } from './notices.ts'
+import { PostgresWriter } from './writer.ts'
+
+export interface PostgresDialectOptions {
+  db: Database
+  /** Lucid connection whose configuration is used. */
+  connection: string
+  /** Lucid connection for claims and notifications that goes past a pooler; default: `connection`. */
+  direct: string
+  /** How long a write goes on trying while the server is away or others hold its rows, in ms. */
+  limitMs: number
+  /** Called before each statement, with its SQL. */
+  trace: ((sql: string) => void) | undefined
+  warn: (message: string) => void
+}
+
+/** The names by which Lucid knows the driver. */
+export const POSTGRES_CLIENTS: readonly string[] = ['pg', 'postgres', 'postgresql']
+
+const MAX_CONFLICTS = 5
+const COLUMNS = `select table_name::text as "table", column_name::text as "column" from information_schema.columns
+  where table_schema = any(current_schemas(false)) and table_name in (${FRAGMENTS.texts})`
+
+/**
+ * PostgreSQL through `pg`: one connection writes, another claims, renews, reads and listens. Both are opened by `open`
+ * and again whenever they are lost.
+ */
+export class PostgresDialect implements Dialect {
+  readonly sql = FRAGMENTS
+  #options: PostgresDialectOptions
+  #engines: EngineConnection[] = []
+  #notices = new Notices(randomUUID())
+  #leases = new KnownLeases()
+  #listener = new NoticeListener(this.#notices)
+  #names: SessionNames
+  #hasSessions = true
+  #opened: Promise<void> | undefined
+  #writing: PostgresConnection
+  #claiming: PostgresConnection
+  #writer: PostgresWriter
+
+  constructor(options: PostgresDialectOptions) {
+    this.#options = options
+    const { trace, limitMs } = options
+    this.#writing = new PostgresConnection({
+      openHandle: () => this.#openHandle(options.connection),
+      trace,
+    })
+    this.#claiming = new PostgresConnection({
+      openHandle: () => this.#openHandle(options.direct),
+      trace,
+      onOpen: async (session) => {
+        await this.#names.retake(session)
+        await this.#listener.listenOn(session)
+      },
+      onLost: () => this.#comeBack(),
+    })
+    this.#names = new SessionNames(() => this.#claiming.session())
+    this.#writer = new PostgresWriter({
+      connection: this.#writing,
+      notices: this.#notices,
+      limitMs,
+    })
+  }
+
+  get locksNames(): boolean {
+    return this.#hasSessions
+  }
+
+  async open(): Promise<void> {
+    this.#opened ??= this.#open()
+    try {
+      await this.#opened
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#listener.clear()
+    this.#opened = undefined
+    await this.#writing.close({ forGood: true })
+    await this.#claiming.close({ forGood: true })
+    this.#names.clear()
+    for (const engine of this.#engines.splice(0)) await engine.remove()
+  }
+
+  columns(tables: readonly string[]): Promise<{ table: string; column: string }[]> {
+    return this.read({ sql: COLUMNS, values: [JSON.stringify(tables)] })
+  }
+
+  async read<T>(statement: Statement): Promise<T[]> {
+    const [result] = await this.#claiming.repeatable((session) => session.run([statement]))
+    return (result?.rows ?? []) as T[]
+  }
+
+  async readTogether<T extends Record<string, object>>(statements: {
+    [Name in keyof T]: Statement
+  }): Promise<{ [Name in keyof T]: T[Name][] }> {
+    const names = Object.keys(statements) as (keyof T & string)[]
+    const parts = names.map(
+      (name) => `select '${name}' as name, row_to_json(part) as row from (${statements[name].sql}) part`
+    )
+    const rows = await this.read<{ name: keyof T; row: object }>({
+      sql: parts.join(' union all '),
+      values: names.flatMap((name) => statements[name].values),
+    })
+    const found: Partial<Record<keyof T, object[]>> = {}
+    for (const name of names) found[name] = []
+    for (const { name, row } of rows) found[name]?.push(row)
+    return found as { [Name in keyof T]: T[Name][] }
+  }
+
+  async write(statements: readonly Statement[]): Promise<number[]> {
+    const [only, ...others] = statements
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const session = await this.#claiming.session()
+        const results =
+          only && others.length === 0
+            ? await session.run([only])
+            : await session.transaction(statements)
+        return results.map(({ rowCount }) => rowCount ?? 0)
+      } catch (error) {
+        if (attempt === MAX_CONFLICTS || errorClass(error) !== 'conflict') throw error
+      }
+    }
+  }
+
+  async through<T>(client: Client, { sql, values }: Statement): Promise<T[]> {
+    // Null is bound like any other value; only the type of Lucid's bindings leaves it out.
+    const result: PgResult = await client.rawQuery(sql, [...values] as (string | number)[])
+    const big = result.fields.filter(({ dataTypeID }) => dataTypeID === INT8)
+    for (const row of result.rows as Record<string, unknown>[])
+      for (const { name } of big) if (row[name] !== null) row[name] = Number(row[name])
+    return result.rows as T[]
+  }
+
+  async flush(writes: readonly Write[]): Promise<Flush> {
+    this.#leases.sending(writes)
+    try {
+      const flush = await this.#writer.flush(writes)
+      this.#leases.answered(writes, flush.answers)
+      return flush
+    } catch (error) {
+      this.#leases.failed(writes, { isUnknown: errorClass(error) === 'connection' })
+      throw error
+    }
+  }
+
+  async claim(request: ClaimRequest): Promise<RunRow[]> {
+    const { owner, claimKeys, limit } = request
+    if (claimKeys.length === 0 || limit < 1) return []
+    const session = await this.#claiming.session()
+    if (this.#leases.isInDoubt) {
+      const [held] = await session.run([{ sql: HELD_RUNS, values: [owner] }])
+      const adopted = this.#leases.adopt(((held?.rows ?? []) as RunColumns[]).map(toRun))
+      if (adopted.length > 0) return adopted
+    }
+    try {
+      const [result] = await session.run([claimStatement(request)])
+      const taken = ((result?.rows ?? []) as RunColumns[]).map(toRun)
+      this.#leases.claimed(taken)
+      this.#notices.claimed(claimKeys, { isSaturated: taken.length === limit })
+      return taken
+    } catch (error) {
+      if (errorClass(error) === 'connection') this.#leases.claimFailed()
+      throw error
+    }
+  }
+
+  /** Without sessions of its own a process cannot hold a name: every one is given, and none is exclusive. */
+  lockName(name: string): Promise<NameLock | null> {
+    return this.#hasSessions ? this.#names.take(name) : Promise.resolve(FREE)
+  }
+
+  onForeignChange(listener: (news?: FlushNews) => void): () => void {
+    return this.#listener.add(listener)
+  }
+
+  tellListeners(): void {
+    this.#listener.tell()
+  }
+
+  async #open() {
+    const { db, connection, direct, warn } = this.#options
+    for (const name of new Set([connection, direct]))
+      this.#engines.push(addEngineConnection({ db, connection: name, clients: POSTGRES_CLIENTS }))
+    this.#writing.reopen()
+    this.#claiming.reopen()
+    await this.#claiming.session()
+    this.#hasSessions = await this.#listener.isHeard(this.#writing)
+    if (!this.#hasSessions) warn(POOLED)
+  }
+
+  #openHandle(connection: string): Promise<unknown> {
+    const isDirect = connection === this.#options.direct
+    const engine = isDirect ? this.#engines.at(-1) : this.#engines[0]
+    return engine ? engine.openHandle() : Promise.reject(new Error('The store is not open'))
+  }
+
+  /** Listens again at once; where that fails, the next claim or renewal tries it. */
+  #comeBack() {
+    this.#claiming.session().catch(() => undefined)
+  }
+}
+
+const FREE: NameLock = { release: async () => {} }
+
+const POOLED =
+  'Notifications of PostgreSQL do not arrive: the connection seems to go through a pooler that gives each transaction ' +
+  'another session. Runs are found by polling, and names of workers are not locked, so that a restarted worker takes ' +
+  'its runs back only when the lease of its predecessor has ended. Name a connection that goes past the pooler: ' +
+  'stores.lucid({ direct: "..." })'

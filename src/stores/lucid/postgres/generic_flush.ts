@@ -1,0 +1,124 @@
+import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
+import { foldBatch, type Plan } from '../../../core/fold.ts'
+import type { Flush } from '../../../contracts/store.ts'
+import { planStatements } from '../plan_statements.ts'
+import { Applied, endedBy } from './applied.ts'
+import { isTakenId } from './error_class.ts'
+import {
+  HeldElsewhereError,
+  LockedRows,
+  lockStatements,
+  NotLockedError,
+} from './locked_rows.ts'
+import { type Needs, needsOf } from './needs.ts'
+import type { Notices } from './notices.ts'
+import { notify } from './notify.ts'
+import type { PostgresSession } from './session.ts'
+
+export interface GenericFlushOptions {
+  /** Writes that may have been applied already, by a connection that was lost. */
+  isDoubtful: (write: Write) => boolean
+  /** Does not wait for rows that others hold: the batch is refused with {@link HeldElsewhereError} if it needs one. */
+  skipLocked: boolean
+  notices: Notices
+}
+
+const MAX_ROUNDS = 20
+
+/**
+ * Applies any batch in a short transaction: one round trip locks and reads, one writes and commits. Where the fold asks
+ * for a row that was not foreseen, or a run has appeared meanwhile, nothing is written and the batch begins anew.
+ */
+export async function flushGenerically(
+  session: PostgresSession,
+  writes: readonly Write[],
+  options: GenericFlushOptions
+): Promise<Flush> {
+  const needs = needsOf(writes)
+  for (let round = 1; ; round++) {
+    try {
+      return await attempt(session, { writes, needs, options })
+    } catch (error) {
+      if (round === MAX_ROUNDS || !isWorthAnother(error, options)) throw error
+      if (error instanceof NotLockedError) add(needs, error.row)
+    }
+  }
+}
+
+async function attempt(
+  session: PostgresSession,
+  params: { writes: readonly Write[]; needs: Needs; options: GenericFlushOptions }
+): Promise<Flush> {
+  const { writes, needs, options } = params
+  const doubtful = writes.filter((write) => options.isDoubtful(write))
+  const applied = new Applied(doubtful)
+  const questions = doubtful.length === 0 ? [] : applied.statements()
+  const locks = lockStatements(needs, options)
+  const results = await session.begin([...locks, ...questions])
+  applied.read(results.splice(locks.length))
+  const state = new LockedRows(needs, results)
+  const known = new Map<Write, Answer>()
+  const ended: string[] = []
+  for (const write of doubtful) {
+    if (write.type === 'signal') continue
+    const answer = applied.answer(write, state)
+    if (answer === null) continue
+    known.set(write, answer)
+    ended.push(...endedBy(write, state))
+  }
+  const plan = await folded(session, { writes: writes.filter((write) => !known.has(write)), state })
+  const payload = options.notices.payload(ownedNews(plan, options.notices))
+  const notification = payload === null ? [] : [notify(session, payload)]
+  await session.commit([...planStatements(plan), ...notification])
+  return { answers: inOrder(writes, known, plan.answers), news: withEnded(plan.news, ended) }
+}
+
+/** Rolls back when the plan needs more than was locked. */
+async function folded(
+  session: PostgresSession,
+  { writes, state }: { writes: readonly Write[]; state: LockedRows }
+): Promise<Plan> {
+  try {
+    const plan = foldBatch(writes, state)
+    const unlocked = plan.updates.find(({ row }) => !state.locked.has(row.id))
+    if (unlocked) throw new NotLockedError({ run: unlocked.row.id })
+    return plan
+  } catch (error) {
+    await session.rollback()
+    throw error
+  }
+}
+
+function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): boolean {
+  if (error instanceof NotLockedError) return true
+  return error instanceof HeldElsewhereError ? !skipLocked : isTakenId(error)
+}
+
+function add(needs: Needs, row: NotLockedError['row']): void {
+  if ('run' in row) needs.runs.add(row.run)
+  else needs.tokens.add(row.token)
+}
+
+function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {
+  const rows = [...updates, ...inserts].map(({ row }) => row)
+  const inbox = rows.filter(({ id }) => news.inbox.has(id))
+  const ended = rows.filter(({ id, parent }) => news.ended.has(id) && parent === null)
+  return {
+    due: news.due,
+    inbox: inbox.map(({ id: runId, owner }) => ({ runId, owner })),
+    ended: ended.map(({ id }) => id).filter((id) => notices.mayBeWaitedFor(id)),
+  }
+}
+
+function inOrder(
+  writes: readonly Write[],
+  known: ReadonlyMap<Write, Answer>,
+  folded: readonly Answer[]
+): Answer[] {
+  const left = folded.values()
+  return writes.flatMap((write) => known.get(write) ?? left.next().value ?? [])
+}
+
+function withEnded(news: FlushNews, ended: readonly string[]): FlushNews {
+  return ended.length === 0 ? news : { ...news, ended: new Set([...news.ended, ...ended]) }
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { FlushNews } from '../../../core/change_set.ts'
+import type { PostgresConnection } from './connection.ts'
+import type { Notices } from './notices.ts'
+import { channelOf, notify } from './notify.ts'
+import type { PostgresSession } from './session.ts'
+
+/** How long a notification to oneself may take, in ms; on a direct connection it takes one. */
+const TEST_MS = 2_000
+
+type Listener = (news?: FlushNews) => void
+
+/** Tells listeners of this process what others notify, and that anything may have happened while nobody listened. */
+export class NoticeListener {
+  #notices: Notices
+  #listeners = new Set<{ call: Listener }>()
+  #probes = new Map<string, () => void>()
+
+  constructor(notices: Notices) {
+    this.#notices = notices
+  }
+
+  add(listener: Listener): () => void {
+    const entry = { call: listener }
+    this.#listeners.add(entry)
+    return () => this.#listeners.delete(entry)
+  }
+
+  tell(news?: FlushNews): void {
+    for (const { call } of this.#listeners) call(news)
+  }
+
+  clear(): void {
+    this.#listeners.clear()
+  }
+
+  /** Listens on a new session. What was notified before is lost, so that everything may have changed. */
+  async listenOn(session: PostgresSession): Promise<void> {
+    const channel = channelOf(session)
+    session.onNotification((message) => {
+      if (message.channel === channel) this.#receive(message.payload)
+    })
+    await session.run([{ sql: `listen "${channel.replaceAll('"', '""')}"`, values: [] }])
+    this.tell()
+  }
+
+  /** Whether what another connection notifies arrives; behind a transaction pooler it does not. */
+  async isHeard(sender: PostgresConnection): Promise<boolean> {
+    const probe = randomUUID()
+    const heard = Promise.withResolvers<boolean>()
+    this.#probes.set(probe, () => heard.resolve(true))
+    const timer = setTimeout(() => heard.resolve(false), TEST_MS)
+    try {
+      const session = await sender.session()
+      await session.run([notify(session, probe)])
+      return await heard.promise
+    } finally {
+      clearTimeout(timer)
+      this.#probes.delete(probe)
+    }
+  }
+
+  #receive(payload: string | undefined): void {
+    const probe = this.#probes.get(payload ?? '')
+    if (probe) return probe()
+    const news = this.#notices.read(payload)
+    if (news !== null) this.tell(news)
+  }
+}

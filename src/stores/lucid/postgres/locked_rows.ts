@@ -1,0 +1,184 @@
+import type { KeptSignal, LockedState, Waiter } from '../../../core/fold.ts'
+import type { SignalEntry } from '../../../core/history.ts'
+import type { RunRow } from '../../../core/run.ts'
+import { type InboxColumns, toSignal } from '../operation_rows.ts'
+import { type RunColumns, runColumns, toRun } from '../run_rows.ts'
+import type { PgResult } from './driver.ts'
+import { FRAGMENTS } from './fragments.ts'
+import type { Needs } from './needs.ts'
+import type { PgStatement } from './session.ts'
+import { lockTokens, stripesOf, tryTokens } from './token_locks.ts'
+
+const LOCK_RUNS = `select ${runColumns('r')} from durable_runs r where r.id in (
+    select unnest(?::text[])
+    union select c.parent_id from durable_runs c where c.id = any(?::text[]) and c.parent_awaited = 1
+    union select w.run_id from durable_waits w where w.token = any(?::text[]) and w.served = 0)
+  order by r.id for no key update`
+const CLOCK_AND_RUNS = `select clock.at as now, ${runColumns('r')} from (select ${FRAGMENTS.now} as at) clock
+  left join durable_runs r on r.id = any(?::text[])`
+const UNREAD = `select run_id, no, kind, seq, received_at, signal_id, token, payload from durable_inbox
+  where run_id = any(?::text[]) and kind = 'signal' order by run_id, no`
+const KEPT = `select token, signal_id, payload, received_at from durable_signals where token = any(?::text[])
+  order by received_at, registration`
+const WAITERS = `select token, run_id, seq from durable_waits where token = any(?::text[]) and served = 0
+  order by registration`
+const IN_INBOX = `select token, signal_id from durable_inbox where token = any(?::text[]) and signal_id = any(?::text[])`
+
+/** The fold asks for a row that has not been locked: the batch begins anew, with it. */
+export class NotLockedError extends Error {
+  constructor(readonly row: { run: string } | { token: string }) {
+    super('A row that a batch needs has not been locked')
+  }
+}
+
+/** Somebody else holds a row that the batch needs, and the caller does not want to wait. */
+export class HeldElsewhereError extends Error {
+  constructor() {
+    super('Another transaction holds a row that the batch needs')
+  }
+}
+
+/**
+ * The statements that lock what a batch needs, tokens before runs and runs in order of id, and then read it. Each
+ * begins after the one before has ended: what is read is as new as the locks.
+ */
+export function lockStatements(
+  needs: Needs,
+  { skipLocked }: { skipLocked: boolean }
+): PgStatement[] {
+  const [runs, tokens] = [[...needs.runs], [...needs.tokens]]
+  const stripes = stripesOf(tokens)
+  const lock = { sql: LOCK_RUNS, values: [runs, [...needs.ending], tokens] }
+  const readable = [...new Set([...runs, ...needs.wanted])]
+  const statements: PgStatement[] = [
+    skipLocked ? { ...lock, sql: `${LOCK_RUNS} skip locked` } : lock,
+    { sql: CLOCK_AND_RUNS, values: [readable] },
+    { sql: UNREAD, values: [runs] },
+  ]
+  if (tokens.length === 0) return statements
+  const lockStripes = skipLocked ? tryTokens(stripes) : lockTokens(stripes)
+  return [
+    lockStripes,
+    ...statements,
+    { sql: KEPT, values: [tokens] },
+    { sql: WAITERS, values: [tokens] },
+    { sql: IN_INBOX, values: [tokens, [...needs.signals]] },
+  ]
+}
+
+/** The state that a batch is folded on, as {@link lockStatements} have found it. */
+export class LockedRows implements LockedState {
+  readonly now: number
+  /** Runs whose rows are locked. */
+  readonly locked = new Map<string, RunRow>()
+  #read = new Map<string, RunRow>()
+  #needs: Needs
+  #isTokenHeld: boolean
+  #unread: Map<string, SignalEntry[]>
+  #kept = new Map<string, KeptSignal[]>()
+  #waiters: Map<string, Waiter[]>
+  #inInbox: Set<string>
+
+  constructor(needs: Needs, answers: readonly PgResult[]) {
+    this.#needs = needs
+    const results = answers.map(({ rows }) => rows)
+    const stripes = needs.tokens.size === 0 ? [] : (results.shift() as { isLocked?: boolean }[])
+    this.#isTokenHeld = stripes.some(({ isLocked }) => isLocked === false)
+    const [locked, readable, unread, kept, waiters, inInbox] = results
+    for (const row of (locked ?? []) as RunColumns[]) this.locked.set(row.id, toRun(row))
+    const read = (readable ?? []) as ({ now: number } & (RunColumns | { id: null }))[]
+    this.now = read[0]?.now ?? 0
+    for (const row of read) if (row.id !== null) this.#read.set(row.id, toRun(row))
+    this.#unread = grouped(unread as (InboxColumns & { kind: 'signal' })[], (row) => [
+      row.run_id,
+      toSignal(row),
+    ])
+    this.#kept = grouped(kept as KeptColumns[], ({ token, signal_id: id, ...row }) => [
+      token,
+      { id, token, payload: row.payload, receivedAt: row.received_at },
+    ])
+    this.#waiters = grouped(waiters as WaiterColumns[], (row) => [
+      row.token,
+      { runId: row.run_id, seq: row.seq },
+    ])
+    this.#inInbox = new Set(
+      ((inInbox ?? []) as KeptColumns[]).map((row) => signalKey(row.token, row.signal_id))
+    )
+  }
+
+  /** As it was read; the locked one is newer, if there is one. */
+  stored(id: string): RunRow | undefined {
+    return this.locked.get(id) ?? this.#read.get(id)
+  }
+
+  run(id: string): RunRow | undefined {
+    const locked = this.locked.get(id)
+    if (locked) return locked
+    const { runs, wanted } = this.#needs
+    const read = this.#read.get(id)
+    if (runs.has(id)) {
+      if (read) throw new HeldElsewhereError()
+      return undefined
+    }
+    if (!wanted.has(id)) throw new NotLockedError({ run: id })
+    return read
+  }
+
+  keptSignals(token: string): readonly KeptSignal[] {
+    this.#expectLocked(token)
+    return this.#kept.get(token) ?? []
+  }
+
+  waiters(token: string): readonly Waiter[] {
+    this.#expectLocked(token)
+    return this.#waiters.get(token) ?? []
+  }
+
+  unreadSignals(runId: string, after: number): readonly SignalEntry[] {
+    if (!this.#needs.runs.has(runId)) throw new NotLockedError({ run: runId })
+    return this.#unread.get(runId)?.filter(({ no }) => no > after) ?? []
+  }
+
+  hasSignal(id: string, token: string): boolean {
+    this.#expectLocked(token)
+    const isKept = this.#kept.get(token)?.some((signal) => signal.id === id)
+    return isKept === true || this.#inInbox.has(signalKey(token, id))
+  }
+
+  /** Locked by their hashes, of which all are taken or none is worth anything. */
+  #expectLocked(token: string) {
+    if (!this.#needs.tokens.has(token)) throw new NotLockedError({ token })
+    if (this.#isTokenHeld) throw new HeldElsewhereError()
+  }
+}
+
+interface KeptColumns {
+  token: string
+  signal_id: string
+  payload: string
+  received_at: number
+}
+
+interface WaiterColumns {
+  token: string
+  run_id: string
+  seq: number
+}
+
+function grouped<Row, Entry>(
+  rows: readonly Row[] | undefined,
+  convert: (row: Row) => [key: string, entry: Entry]
+): Map<string, Entry[]> {
+  const groups = new Map<string, Entry[]>()
+  for (const row of rows ?? []) {
+    const [key, entry] = convert(row)
+    const group = groups.get(key)
+    if (group) group.push(entry)
+    else groups.set(key, [entry])
+  }
+  return groups
+}
+
+function signalKey(token: string, id: string): string {
+  return `${token} ${id}`
+}

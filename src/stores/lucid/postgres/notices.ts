@@ -1,0 +1,116 @@
+import type { FlushNews } from '../../../core/change_set.ts'
+
+/** Longest payload that PostgreSQL takes is 8,000 bytes. */
+const MAX_BYTES = 7_900
+/** For how long the last claim says what this process will take. */
+const CLAIM_TELLS_MS = 2_000
+/** Starts that are remembered, to know whose ends others may wait for. */
+const MAX_STARTED = 10_000
+
+/** News of runs, with what decides whether it concerns others. */
+export interface OwnedNews {
+  due: ReadonlySet<string>
+  /** Running runs that got inbox entries, and who executes them. */
+  inbox: readonly { runId: string; owner: string | null }[]
+  /** Runs that ended and are nobody's child. */
+  ended: readonly string[]
+}
+
+/**
+ * Decides what of a flush is worth telling other processes: runs that are due and that this process will not take at
+ * once, entries for runs that others execute, and ends of runs that others have started.
+ */
+export class Notices {
+  /** Marks our own notifications. */
+  readonly from: string
+  #instances = new Set<string>()
+  #taking: ReadonlySet<string> = new Set()
+  #claimedAt = -Infinity
+  #started = new Set<string>()
+
+  constructor(from: string) {
+    this.from = from
+  }
+
+  /** Instances of this process. */
+  get instances(): readonly string[] {
+    return [...this.#instances]
+  }
+
+  /** Keys of which this process takes what becomes due: its last claim asked for them, and found less than it wanted. */
+  get taking(): readonly string[] {
+    const isRecent = performance.now() - this.#claimedAt < CLAIM_TELLS_MS
+    return isRecent ? [...this.#taking] : []
+  }
+
+  registered(instance: string): void {
+    this.#instances.add(instance)
+  }
+
+  removed(instance: string): void {
+    this.#instances.delete(instance)
+    if (this.#instances.size === 0) this.#taking = new Set()
+  }
+
+  claimed(claimKeys: readonly string[], { isSaturated }: { isSaturated: boolean }): void {
+    this.#taking = isSaturated ? new Set() : new Set(claimKeys)
+    this.#claimedAt = performance.now()
+  }
+
+  started(runId: string): void {
+    this.#started.add(runId)
+    if (this.#started.size <= MAX_STARTED) return
+    const oldest = this.#started.values().next()
+    if (!oldest.done) this.#started.delete(oldest.value)
+  }
+
+  /** Whether another process may wait for the end of the run; asked once, at its end. */
+  mayBeWaitedFor(runId: string): boolean {
+    return !this.#started.delete(runId)
+  }
+
+  /** The payload of a notification; null = it concerns nobody else. */
+  payload({ due, inbox, ended }: OwnedNews): string | null {
+    const taking = new Set(this.taking)
+    const told = {
+      from: this.from,
+      due: [...due].filter((key) => !taking.has(key)),
+      inbox: inbox
+        .filter(({ owner }) => owner === null || !this.#instances.has(owner))
+        .map(({ runId }) => runId),
+      ended,
+    }
+    if (told.due.length + told.inbox.length + told.ended.length === 0) return null
+    const text = JSON.stringify(told)
+    return Buffer.byteLength(text) <= MAX_BYTES ? text : JSON.stringify({ from: this.from })
+  }
+
+  /** What a notification says; null = it is our own. Undefined: something has changed, and it does not say what. */
+  read(payload: string | undefined): FlushNews | undefined | null {
+    const told = parsed(payload)
+    if (told?.from === this.from) return null
+    if (!told?.due || !told.inbox || !told.ended) return undefined
+    return {
+      due: new Set(told.due),
+      dueIn: null,
+      inbox: new Set(told.inbox),
+      ended: new Set(told.ended),
+    }
+  }
+}
+
+interface Told {
+  from?: string
+  due?: string[]
+  inbox?: string[]
+  ended?: string[]
+}
+
+function parsed(payload: string | undefined): Told | null {
+  try {
+    const value: unknown = JSON.parse(payload ?? '')
+    return typeof value === 'object' ? value : null
+  } catch {
+    return null
+  }
+}
