@@ -1,17 +1,11 @@
 import type Configure from '@adonisjs/core/commands/configure'
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
+import { hasLucid, textOf } from './src/configure/application_files.ts'
+import { publishMigration } from './src/configure/migration.ts'
 import { withWorkflowFolders } from './src/configure/package_json.ts'
 import { stubsRoot } from './stubs/main.ts'
 
 type StoreName = 'lucid' | 'memory'
-
-/** The text of a file of the application; empty when there is none. */
-async function readOrEmpty(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw error
-  })
-}
 
 /** The store to configure, from `--store`, from what the application has, or from an answer; null: none was chosen. */
 async function chooseStore(command: Configure): Promise<StoreName | null> {
@@ -21,8 +15,7 @@ async function chooseStore(command: Configure): Promise<StoreName | null> {
     command.logger.error(`--store must be lucid or memory, not "${String(given)}"`)
     return null
   }
-  const rcFile = await readOrEmpty(command.app.makePath('adonisrc.ts'))
-  if (rcFile.includes('@adonisjs/lucid/database_provider')) return 'lucid'
+  if (await hasLucid(command.app)) return 'lucid'
   command.logger.warning(
     'Runs are kept in the database of the application, and this one has not configured Lucid. Add it by ' +
       '"node ace add @adonisjs/lucid", then configure this package again'
@@ -36,7 +29,7 @@ async function chooseStore(command: Configure): Promise<StoreName | null> {
 
 /** Adds a variable to a file of environment variables, unless it has it; a file that is missing is made. */
 async function addVariable(path: string, params: { name: string; value: string }): Promise<void> {
-  const text = await readOrEmpty(path)
+  const text = await textOf(path)
   if (new RegExp(`^${params.name}=`, 'm').test(text)) return
   const separator = text === '' || text.endsWith('\n') ? '' : '\n'
   await appendFile(path, `${separator}${params.name}=${params.value}\n`)
@@ -46,31 +39,15 @@ async function addVariables(command: Configure, store: StoreName): Promise<void>
   const name = 'DURABLE_STORE'
   for (const file of ['.env', '.env.example']) {
     const path = command.app.makePath(file)
-    if (file === '.env' || (await readOrEmpty(path)) !== '')
+    if (file === '.env' || (await textOf(path)) !== '')
       await addVariable(path, { name, value: store })
   }
   await addVariable(command.app.makePath('.env.test'), { name, value: 'memory' })
 }
 
-async function publishMigration(command: Configure): Promise<void> {
-  const folder = command.app.migrationsPath()
-  const files = await readdir(folder).catch(() => [])
-  const existing = files.find((file) => /_create_durable_tables\.[jt]s$/.test(file))
-  if (existing) {
-    command.logger
-      .action(`create ${command.app.relativePath(folder)}/${existing}`)
-      .skipped('it exists')
-    return
-  }
-  const codemods = await command.createCodemods()
-  await codemods.makeUsingStub(stubsRoot, 'migration/create_durable_tables.stub', {
-    fileName: `${Date.now()}_create_durable_tables.ts`,
-  })
-}
-
 async function extendPackageJson(command: Configure): Promise<void> {
   const path = command.app.makePath('package.json')
-  const text = await readOrEmpty(path)
+  const text = await textOf(path)
   if (text === '') return
   const extended = withWorkflowFolders(text)
   if (extended === text) return
@@ -79,7 +56,7 @@ async function extendPackageJson(command: Configure): Promise<void> {
 }
 
 async function mentionSqlite(command: Configure): Promise<void> {
-  const config = await readOrEmpty(command.app.configPath('database.ts'))
+  const config = await textOf(command.app.configPath('database.ts'))
   if (!config.includes('better-sqlite3')) return
   command.logger.info(
     'SQLite: a worker switches the database file to write-ahead logging, which it keeps. Back it up together with ' +
@@ -98,7 +75,7 @@ export async function configure(command: Configure): Promise<void> {
 
   await codemods.makeUsingStub(stubsRoot, 'config/durable.stub', {})
   await codemods.makeUsingStub(stubsRoot, 'start/durable.stub', {})
-  if (store === 'lucid') await publishMigration(command)
+  if (store === 'lucid') await publishMigration(command, stubsRoot)
 
   await codemods.updateRcFile((rcFile) => {
     rcFile.addProvider('@adonis-agora/durable/durable_provider')

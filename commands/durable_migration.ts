@@ -1,0 +1,23 @@
+import { BaseCommand } from '@adonisjs/core/ace'
+import { hasLucid } from '../src/configure/application_files.ts'
+import { publishMigration } from '../src/configure/migration.ts'
+import { stubsRoot } from '../stubs/main.ts'
+
+/** Publishes the migration that the application lacks. Exit codes: 0 it has every one now, 1 it has no Lucid. */
+export default class DurableMigration extends BaseCommand {
+  static override commandName = 'durable:migration'
+  static override description =
+    'Publish the migration of the durable tables that the application lacks'
+
+  override async run() {
+    if (!(await hasLucid(this.app))) {
+      this.logger.error(
+        'Migrations belong to Lucid, which this application has not configured. Add it by "node ace add @adonisjs/lucid"'
+      )
+      this.exitCode = 1
+      return
+    }
+    await publishMigration(this, stubsRoot)
+    this.logger.info('Next: "node ace migration:run"')
+  }
+}

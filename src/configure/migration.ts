@@ -1,0 +1,34 @@
+import type { BaseCommand } from '@adonisjs/core/ace'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { textOf } from './application_files.ts'
+
+const SOURCE_FILE = /(?<!\.d)\.[jt]s$/
+
+/** The migration in `folder` that makes the tables, from the folder; undefined when none does. */
+async function migrationIn(folder: string): Promise<string | undefined> {
+  const files = await readdir(folder, { recursive: true }).catch(() => [])
+  for (const file of files.filter((name) => SOURCE_FILE.test(name)).toSorted()) {
+    const text = await textOf(join(folder, file))
+    if (/\bcreateDurableTables\s*\(/.test(text)) return file
+  }
+  return undefined
+}
+
+/**
+ * Publishes the migration that the application lacks. When it has one that makes the tables, under whatever name,
+ * nothing is changed, and the command says which it is.
+ */
+export async function publishMigration(command: BaseCommand, stubsRoot: string): Promise<void> {
+  const folder = command.app.migrationsPath()
+  const existing = await migrationIn(folder)
+  if (existing !== undefined) {
+    const path = `${command.app.relativePath(folder)}/${existing}`
+    command.logger.action(`create ${path}`).skipped('it makes the tables of durable already')
+    return
+  }
+  const codemods = await command.createCodemods()
+  await codemods.makeUsingStub(stubsRoot, 'migration/create_durable_tables.stub', {
+    fileName: `${Date.now()}_create_durable_tables.ts`,
+  })
+}
