@@ -7,7 +7,7 @@ import { stubsRoot } from './stubs/main.ts'
 
 type StoreName = 'lucid' | 'memory'
 
-/** The store to configure, from `--store`, from what the application has, or from an answer; null: none was chosen. */
+/** The store to configure, from `--store`, from what the application has, or from an answer where somebody can give one; null: none was chosen. */
 async function chooseStore(command: Configure): Promise<StoreName | null> {
   const given: unknown = command.parsedFlags.store
   if (given === 'lucid' || given === 'memory') return given
@@ -20,6 +20,12 @@ async function chooseStore(command: Configure): Promise<StoreName | null> {
     'Runs are kept in the database of the application, and this one has not configured Lucid. Add it by ' +
       '"node ace add @adonisjs/lucid", then configure this package again'
   )
+  if (!process.stdin.isTTY) {
+    command.logger.info(
+      'For the memory store, which forgets every run when the process ends, pass --store=memory'
+    )
+    return null
+  }
   const accepted = await command.prompt.confirm(
     'Configure the memory store instead? It forgets every run when the process ends',
     { name: 'memory_store' }

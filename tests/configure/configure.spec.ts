@@ -14,6 +14,16 @@ async function configure(fs: FileSystem, flags: string[] = []) {
   return { command, output: printed(ace) }
 }
 
+/** Makes the process one whose input is a terminal, or is none, until the test ends. */
+function useTerminal(isTTY: boolean, cleanup: (restore: () => void) => void) {
+  const before = Object.getOwnPropertyDescriptor(process.stdin, 'isTTY')
+  Object.defineProperty(process.stdin, 'isTTY', { value: isTTY, configurable: true })
+  cleanup(() => {
+    Reflect.deleteProperty(process.stdin, 'isTTY')
+    if (before) Object.defineProperty(process.stdin, 'isTTY', before)
+  })
+}
+
 /** Path and contents of every file of the application. */
 async function contentsOf(fs: FileSystem): Promise<Record<string, string>> {
   const entries = await readdir(fs.basePath, { recursive: true, withFileTypes: true })
@@ -77,10 +87,31 @@ test.group('configure', () => {
     assert.deepEqual(await contentsOf(fs), before)
   })
 
+  test('without Lucid and without a terminal says what to add and which flag there is, and asks nothing', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    useTerminal(false, cleanup)
+    await createKit(fs, { lucid: false })
+    const before = await contentsOf(fs)
+    const { command, output } = await configure(fs)
+    command.assertFailed()
+    assert.include(output, 'node ace add @adonisjs/lucid')
+    assert.include(output, '--store=memory')
+    assert.deepEqual(await contentsOf(fs), before)
+
+    const flagged = await configure(fs, ['--store=memory'])
+    flagged.command.assertSucceeded()
+    assert.include(await fs.contents('.env'), 'DURABLE_STORE=memory')
+  })
+
   test('without Lucid says what to add, and stops when the memory store is declined', async ({
     assert,
     fs,
+    cleanup,
   }) => {
+    useTerminal(true, cleanup)
     await createKit(fs, { lucid: false })
     const before = await contentsOf(fs)
     const ace = await kernelOf(fs)
@@ -92,7 +123,12 @@ test.group('configure', () => {
     assert.deepEqual(await contentsOf(fs), before)
   })
 
-  test('without Lucid sets up the memory store when it is accepted', async ({ assert, fs }) => {
+  test('without Lucid sets up the memory store when it is accepted', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    useTerminal(true, cleanup)
     await createKit(fs, { lucid: false })
     const ace = await kernelOf(fs)
     const command = await ace.create(Configure, [entryPoint])
