@@ -6,7 +6,7 @@ export default {
   workspaces: {
     '.': {
       entry: [
-        'benchmarks/main.ts',
+        'benchmarks/{main,victim}.ts',
         'bin/test.ts',
         'scripts/*.mjs',
         'scripts/checks/*.mjs',

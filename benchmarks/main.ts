@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ENGINE_TABLES, SLIM_TABLES } from './bare_tables.ts'
-import { BARE, ENGINE, measureInRounds, reportOf } from './rounds.ts'
+import { measureRecovery } from './recovery.ts'
+import { BARE, ENGINE, measureInRounds, median, reportOf, shown } from './rounds.ts'
 import { bareWriterOn, engineOn } from './subjects.ts'
 import { fanOut, latency, throughput } from './workloads.ts'
 
@@ -46,4 +47,13 @@ const chosen = new Map([...subjects].filter(([name]) => name.includes(args.subje
 for (const workload of workloads.filter(({ title }) => title.includes(args.only))) {
   const results = await measureInRounds(workload, { subjects: chosen, rounds })
   console.log(reportOf(workload, results).join('\n') + '\n')
+}
+
+const KILLED_RUNS = 1_000
+const killed = `W4 ${KILLED_RUNS} ten-step runs killed in the middle, start of the worker to done, sqlite`
+if (killed.includes(args.only) && ENGINE.includes(args.subject)) {
+  const seconds: number[] = []
+  for (let round = 0; round < rounds; round++) seconds.push(await measureRecovery(KILLED_RUNS))
+  const spread = `${shown(Math.min(...seconds))} to ${shown(Math.max(...seconds))}`
+  console.log(`${killed}: ${shown(median(seconds))} s  (${spread})`)
 }

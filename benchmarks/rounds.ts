@@ -55,11 +55,11 @@ export function reportOf(workload: Workload, results: readonly Result[]): string
   return lines
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-function shown(value: number): string {
+export function shown(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(2)
 }

@@ -3,7 +3,7 @@ import { BareWriter } from './bare_writer.ts'
 import { EngineStand, type StoreKind } from './engine_stand.ts'
 
 /** Something that executes runs, to be put next to others that do the same. */
-export interface Subject {
+interface Subject {
   /** A run of so many steps, one after the other, from its start to its result. */
   run(id: string, steps: number): Promise<void>
   /** A run with so many children of one step each, from its start to its result. */

@@ -1,7 +1,7 @@
 import type { SubjectFactory } from './subjects.ts'
 
 /** One of the numbers that a workload gives. */
-export interface Figure {
+interface Figure {
   name: string
   unit: string
 }
