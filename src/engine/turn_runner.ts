@@ -146,7 +146,7 @@ export class TurnRunner {
       this.#params.news.onInbox(row.id, () => this.#refresh()),
       this.#params.news.onAnything(() => this.#refresh()),
     ]
-    this.#feed(loaded)
+    this.#feed(loaded, row.inboxSeq)
     this.#isDriven = true
     try {
       return await this.#drive()
@@ -347,12 +347,17 @@ export class TurnRunner {
     return answer
   }
 
-  #feed({ inbox, now }: LoadedRun): void {
-    const events = inbox.map((entry): Exclude<OutsideEvent, { type: 'due' }> =>
+  /**
+   * Two looks may overlap, and each entry is taken once. `upTo` is the newest entry before the look: what is missing
+   * up to it was given back to others, and would else make the run due at every suspension.
+   */
+  #feed({ inbox, now }: LoadedRun, upTo = 0): void {
+    const unread = inbox.filter(({ no }) => no > this.#inboxLoaded)
+    const events = unread.map((entry): Exclude<OutsideEvent, { type: 'due' }> =>
       entry.kind === 'signal' ? { type: 'signal', entry } : { type: 'child', entry }
     )
-    this.#inboxLoaded = Math.max(this.#inboxLoaded, inbox.at(-1)?.no ?? 0)
-    this.#turn.deliver(events)
+    this.#inboxLoaded = Math.max(this.#inboxLoaded, unread.at(-1)?.no ?? 0, upTo)
+    this.#turn.deliver(events, upTo)
     this.#turn.elapse(now)
   }
 

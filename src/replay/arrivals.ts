@@ -30,6 +30,8 @@ export type Resolved =
   | { kind: 'run'; task: StepTask }
   | { kind: 'children'; children: readonly NewChild[] }
 
+const NO_OPERATION = -1
+
 /** What has come for open operations and has not been delivered. */
 export class Arrivals {
   #queue: Arrival[] = []
@@ -67,6 +69,11 @@ export class Arrivals {
     const no = event.type === 'due' ? null : event.entry.no
     const signal = event.type === 'signal' ? event.entry : null
     this.#queue.push({ seq, no, signal, what: { event } })
+  }
+
+  /** There are no further entries up to this number: what is missing went to somebody else. */
+  gone(upTo: number): void {
+    this.#queue.push({ seq: NO_OPERATION, no: upTo, signal: null, what: 'fetch' })
   }
 
   outcome(seq: number, outcome: Outcome, effects: Effects | null = null): void {

@@ -178,9 +178,15 @@ export class Turn {
     return { seq: this.#seq, draw: this.#draws++ }
   }
 
-  /** Takes what came from outside, in order, and goes on; also without anything, after having been parked. */
-  deliver(events: readonly Exclude<OutsideEvent, { type: 'due' }>[]): void {
+  /**
+   * Takes what came from outside, in order, and goes on; also without anything, after having been parked.
+   *
+   * @param upTo number of the newest entry the inbox ever had when it was read: those that are not among `events` are
+   * in nobody's inbox any more, and count as taken
+   */
+  deliver(events: readonly Exclude<OutsideEvent, { type: 'due' }>[], upTo = 0): void {
     for (const event of events) this.#arrivals.event(event.entry.seq, event)
+    if (upTo > (events.at(-1)?.entry.no ?? 0)) this.#arrivals.gone(upTo)
     this.#schedule()
   }
 

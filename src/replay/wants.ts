@@ -99,7 +99,7 @@ export class WantsBuffer {
   }
 
   takeEntry(no: number): void {
-    this.#wants.seenInbox = no
+    this.#wants.seenInbox = Math.max(this.#wants.seenInbox, no)
   }
 
   giveBack(signal: SignalEntry): void {

@@ -106,8 +106,8 @@ export class CutStore {
   }
 
   #onChange(listen: ChangeListener): () => void {
-    return this.memory.onForeignChange((news) => {
-      if (!this.#isDown) listen(news)
+    return this.memory.onForeignChange((...news: Parameters<ChangeListener>) => {
+      if (!this.#isDown) listen(...news)
     })
   }
 }
