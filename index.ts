@@ -7,3 +7,44 @@ export { WorkflowEngine } from './src/engine/engine.ts'
 export { ChildError, FatalError, SchemaValidationError, StepError } from './src/errors.ts'
 export { createDurableTables, dropDurableTables } from './src/stores/lucid/schema.ts'
 export * as errors from './src/errors.ts'
+export type { AllOptions, ChildHandle, WorkflowCtx } from './src/types/context.ts'
+export type {
+  RunLogger,
+  StepArgs,
+  StepCall,
+  StepContext,
+  StepHandler,
+  StepInput,
+  StepOptions,
+  StepOutput,
+  StepRef,
+} from './src/types/step.ts'
+export type {
+  InputOf,
+  LazyWorkflowTarget,
+  OutputOf,
+  RegisterOptions,
+  RunHandle,
+  StartArgs,
+  StartOptions,
+  WorkflowClass,
+  WorkflowModule,
+  WorkflowOptions,
+  WorkflowRef,
+  WorkflowTarget,
+} from './src/types/workflow.ts'
+export type { DurableConfig } from './src/define_config.ts'
+export type { RunEvent, RunEventName, RunEvents } from './src/engine/events.ts'
+export type { WorkflowRun } from './src/engine/workflow_run.ts'
+export type {
+  RunPage,
+  RunQuery,
+  StrandedReason,
+  StrandedRun,
+  WorkerRow,
+} from './src/contracts/store.ts'
+export type { HistoryRecord, OperationKind, RecordStatus, Wait } from './src/core/history.ts'
+export type { Instant } from './src/core/instant.ts'
+export type { ParentLink, RunPhase, RunPriority, RunRow, RunStatus } from './src/core/run.ts'
+export type { SerializedError } from './src/core/serialized_error.ts'
+export type { MatchedFailure, RecordedCode } from './src/errors.ts'

@@ -1,6 +1,7 @@
 export type { AllOptions, ChildHandle, WorkflowCtx } from './context.ts'
 export type {
   RunLogger,
+  StepArgs,
   StepCall,
   StepContext,
   StepHandler,
@@ -13,15 +14,18 @@ export type {
   InputOf,
   LazyWorkflowTarget,
   OutputOf,
+  RegisterOptions,
   RunHandle,
+  StartArgs,
   StartOptions,
   WorkflowClass,
+  WorkflowModule,
   WorkflowOptions,
   WorkflowRef,
   WorkflowTarget,
 } from './workflow.ts'
 export type { DurableConfig } from '../define_config.ts'
-export type { RunEvent, RunEvents } from '../engine/events.ts'
+export type { RunEvent, RunEventName, RunEvents } from '../engine/events.ts'
 export type { WorkflowRun } from '../engine/workflow_run.ts'
 export type {
   RunPage,
@@ -31,4 +35,7 @@ export type {
   WorkerRow,
 } from '../contracts/store.ts'
 export type { HistoryRecord, OperationKind, RecordStatus, Wait } from '../core/history.ts'
-export type { RunRow, RunStatus } from '../core/run.ts'
+export type { Instant } from '../core/instant.ts'
+export type { ParentLink, RunPhase, RunPriority, RunRow, RunStatus } from '../core/run.ts'
+export type { SerializedError } from '../core/serialized_error.ts'
+export type { MatchedFailure, RecordedCode } from '../errors.ts'
