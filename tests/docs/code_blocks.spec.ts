@@ -1,11 +1,10 @@
 import { test } from '@japa/runner'
 import { execFile } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { servicesOfBlocks } from './block_files.ts'
 import { KitApp } from './kit_app.ts'
-import { blocksOf, pathOf, readPage } from './page.ts'
+import { blocksOf, pagePaths, pathOf, readPage } from './page.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -22,21 +21,13 @@ const CONFIGURATION = {
   },
 }
 
-async function pages(): Promise<string[]> {
-  const names = await readdir(join(root, 'docs'))
-  return [
-    'README.md',
-    ...names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
-  ]
-}
-
 /**
  * The TypeScript blocks of all pages as files, by path. A block that names its path is that file; any other is a module of its
  * own, named after its page and line.
  */
 async function filesOfPages(): Promise<Map<string, string>> {
   const files = new Map<string, string>()
-  for (const page of await pages()) {
+  for (const page of await pagePaths()) {
     for (const block of blocksOf(await readPage(page))) {
       if (block.language !== 'ts') continue
       const where = `${page.replaceAll(/\W/g, '_')}_line_${block.line}`

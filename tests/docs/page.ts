@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 
 const root = new URL('../../', import.meta.url)
 
@@ -10,6 +10,13 @@ export interface Block {
   text: string
   /** Line of the opening fence, from 1. */
   line: number
+}
+
+/** Paths of the README and of every page of the documentation, from the root of the repository. */
+export async function pagePaths(): Promise<string[]> {
+  const names = await readdir(new URL('docs', root))
+  const docs = names.filter((name) => name.endsWith('.md'))
+  return ['README.md', ...docs.map((name) => `docs/${name}`)]
 }
 
 /** Text of a page, by its path from the root of the repository. */
