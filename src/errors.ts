@@ -347,11 +347,17 @@ export const E_ENGINE_STOPPED = createError(
 /* ---------- failures ---------- */
 
 /** What can be read of an error after one of the guards (`InvalidLine.is(error)`) has matched it. */
-export interface MatchedFailure {
+export interface MatchedFailure<Details = unknown> {
   readonly name: string
   readonly message: string
   readonly code: string | undefined
-  readonly details: unknown
+  readonly details: Details
+}
+
+/** A class of failures, as its guard sees it. */
+interface FailureClass<Failure extends FatalError> {
+  new (...args: any[]): Failure
+  readonly code: string
 }
 
 function propertyOf(error: unknown, key: 'code' | 'retryable'): unknown {
@@ -363,30 +369,38 @@ function propertyOf(error: unknown, key: 'code' | 'retryable'): unknown {
 /**
  * A failure that no further attempt would change: it is not retried, and it is what failure routes match by code.
  * Subclasses declare a static `code` and pass it on.
+ *
+ * @template Details what a subclass passes as `details`, so that its guard knows it too:
+ * `class InvalidLine extends FatalError<LineIssue[]>`. Plain data: it is stored and read back.
  */
-export class FatalError extends Error {
+export class FatalError<Details = unknown> extends Error {
   static readonly code: string = 'fatal_error'
 
   /** What routes and guards match. Undefined when none was given and the class declares none of its own. */
   readonly code: string | undefined
-  /** Recorded with the failure: any value that can be stored. */
-  readonly details: unknown
+  /** Recorded with the failure: any value that can be stored. A subclass that gives it a type always passes it. */
+  readonly details: Details
   readonly retryable = false as const
 
-  constructor(message: string, code?: string, details?: unknown) {
+  constructor(message: string, code?: string, details?: Details) {
     super(message)
     this.name = new.target.name
     this.code = code ?? (new.target.code === FatalError.code ? undefined : new.target.code)
-    this.details = details
+    this.details = details as Details
   }
 
   /**
    * Whether `error` is a failure of this class, also after it came back from the store as a `StepError` or
    * `ChildError`: compares the code, never the class. `FatalError.is` itself matches everything that is not retried.
    */
-  static is(error: unknown): error is MatchedFailure {
+  static is<Failure extends FatalError>(
+    this: FailureClass<Failure>,
+    error: unknown
+  ): error is MatchedFailure<Failure['details']> {
     if (this.code === FatalError.code) {
-      return this === FatalError ? propertyOf(error, 'retryable') === false : error instanceof this
+      return Object.is(this, FatalError)
+        ? propertyOf(error, 'retryable') === false
+        : error instanceof this
     }
     return propertyOf(error, 'code') === this.code
   }

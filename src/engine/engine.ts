@@ -188,11 +188,11 @@ export class WorkflowEngine {
     return { delivered: answer.type === 'signalled' && answer.delivered }
   }
 
-  /** Null: there is no such run. */
-  async getRun(runId: string): Promise<WorkflowRun | null> {
+  /** By id, or by the handle that `start` gave, which knows the type of the output. Null: there is no such run. */
+  async getRun<Output = any>(run: string | RunHandle<Output>): Promise<WorkflowRun<Output> | null> {
     const store = await this.#open()
-    const run = await store.getRun(runId)
-    return run && describeRun(run)
+    const stored = await store.getRun(idOf(run))
+    return stored && describeRun(stored)
   }
 
   /** Newest first, without payloads; `next` of a page is `after` of the following one. */
@@ -208,11 +208,11 @@ export class WorkflowEngine {
   }
 
   /** Resolves when the run has ended, however; rejects with E_RUN_NOT_FOUND, or E_WAIT_TIMEOUT after `timeoutMs`. */
-  waitForRun(
-    runId: string,
+  waitForRun<Output = any>(
+    run: string | RunHandle<Output>,
     options: { timeoutMs?: number | undefined } = {}
-  ): Promise<WorkflowRun> {
-    return this.#waiter.wait(runId, options.timeoutMs)
+  ): Promise<WorkflowRun<Output>> {
+    return this.#waiter.wait(idOf(run), options.timeoutMs)
   }
 
   /** Live runs that nothing will wake: none, unless something is broken. */
@@ -347,6 +347,10 @@ export class WorkflowEngine {
   #handle(runId: string): RunHandle<any> {
     return { runId, result: (options = {}) => this.#waiter.result(runId, options.timeoutMs) }
   }
+}
+
+function idOf(run: string | RunHandle): string {
+  return typeof run === 'string' ? run : run.runId
 }
 
 interface Transaction {

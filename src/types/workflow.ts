@@ -28,8 +28,22 @@ export type WorkflowModule = { default: WorkflowClass }
 export type LazyWorkflowTarget =
   WorkflowTarget | (() => WorkflowTarget | Promise<WorkflowTarget | WorkflowModule>)
 
-export type InputOf<W> = W extends { run(ctx: any, input: infer I): any } ? I : never
-export type OutputOf<W> = W extends { run(ctx: any, input: any): infer O } ? Awaited<O> : never
+/** What a workflow is given: of the class, of an instance of it, or of a ref. */
+export type InputOf<W> = W extends { run(ctx: any, input: infer I): any }
+  ? I
+  : W extends abstract new (...args: any[]) => infer Instance
+    ? InputOf<Instance>
+    : W extends WorkflowRef<infer I, any>
+      ? I
+      : never
+/** What a run of a workflow ends with: of the class, of an instance of it, or of a ref. */
+export type OutputOf<W> = W extends { run(ctx: any, input: any): infer O }
+  ? Awaited<O>
+  : W extends abstract new (...args: any[]) => infer Instance
+    ? OutputOf<Instance>
+    : W extends WorkflowRef<any, infer O>
+      ? O
+      : never
 export type StartArgs<I, Options = StartOptions> = unknown extends I
   ? [input?: unknown, options?: Options]
   : undefined extends I
