@@ -78,7 +78,7 @@ export class ForkedProcess<Told> {
     throw new Error(`The process has ended (${this.killedBy ?? this.exitCode}): ${this.#output}`)
   }
 
-  tell(message: object): void {
+  tell(message: object | string): void {
     this.#child.send(message)
   }
 

@@ -1,0 +1,126 @@
+import { test } from '@japa/runner'
+import type { Store } from '../../src/contracts/store.ts'
+import { turn } from '../../src/testing/conformance/writes.ts'
+import { Cluster } from './cluster.ts'
+import { DATABASES } from './databases.ts'
+import { firstStep, storedRun } from './stored_run.ts'
+
+const OPTIONS = { leaseMs: 300, pollMs: 20, idlePollMs: 20 }
+const SUSPENDED = 10_000
+
+/** Stores runs of `wait` that have done a step and wait for a signal each. */
+async function suspendMany(store: Store, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, index) => `w${index}`)
+  const starts = ids.map((id) => storedRun('wait', { id, leaseTo: 'gone' }))
+  const turns = ids.map((id) =>
+    turn(
+      { id, token: 1 },
+      {
+        records: [firstStep('first', '{"v":1}')],
+        opened: [
+          {
+            ...{ seq: 1, kind: 'signal', name: `token-${id}`, after: 1, token: `token-${id}` },
+            ...{ target: null, dueIn: null, dueAt: null, attempts: 0, error: null },
+          },
+        ],
+        end: { kind: 'suspend', needs: null, dueAt: null, dueIn: null },
+      }
+    )
+  )
+  for (let from = 0; from < count; from += 500) {
+    await store.commit(starts.slice(from, from + 500))
+    await store.commit(turns.slice(from, from + 500))
+  }
+}
+
+for (const kind of Object.keys(DATABASES))
+  test.group(`What a worker asks of its database (${kind})`, (group) => {
+    let cluster: Cluster
+    let statements: string[]
+    group.each.setup(async () => {
+      cluster = await Cluster.on(kind)
+      statements = []
+      return () => cluster.close()
+    })
+    const trace = (sql: string) => void statements.push(sql)
+
+    test('an idle worker writes nothing but its renewal', async ({ assert }) => {
+      const { app, connection } = await cluster.application(OPTIONS, trace)
+      await app.work()
+      await connection.called('renewWorker')
+      const commits = connection.calls('commit')
+      statements.length = 0
+      const renewals = connection.calls('renewWorker')
+      await connection.called('renewWorker', 4)
+      await connection.called('claim', 4)
+      assert.equal(connection.calls('commit'), commits)
+      assert.equal(connection.calls('registerWorker'), 1)
+      if (kind === 'memory') return
+      const writes = statements.filter((sql) => /^\s*(insert|update|delete|replace)/i.test(sql))
+      const renewed = connection.calls('renewWorker') - renewals
+      assert.isAtMost(writes.length, renewed)
+      for (const sql of writes) assert.match(sql, /^update durable_workers set lease_until/)
+      assert.lengthOf(
+        statements.filter((sql) => sql === 'begin immediate'),
+        writes.length
+      )
+    })
+
+    test('ten thousand suspended runs cause no reads of their histories, and waking one reads only its own (case 13)', async ({
+      assert,
+    }) => {
+      await suspendMany(await cluster.store(), SUSPENDED)
+      const { app, engine, connection } = await cluster.application(OPTIONS, trace)
+      engine.register('wait', '1', async (ctx) => {
+        const first = await ctx.localStep('first', () => 1)
+        const second = await ctx.waitForSignal(`token-${ctx.runId}`)
+        return [first, second]
+      })
+      await app.work()
+      await connection.called('claim', 5)
+      await connection.called('recoverExpired', 2)
+      assert.equal(connection.calls('load'), 0)
+      for (const sql of statements) assert.notMatch(sql, /durable_(history|waits|inbox|payloads)/)
+
+      await engine.signal('token-w77', 2)
+      assert.deepEqual((await engine.waitForRun('w77')).output, [1, 2])
+      assert.equal(connection.calls('load'), 1)
+    }).timeout(60_000)
+
+    test('a fan-out over 1,000 children replays the parent not once per child, and calls and statements grow in proportion (case 19)', async ({
+      assert,
+    }) => {
+      const fanOut = async (count: number) => {
+        const { app, engine, connection } = await cluster.application({}, trace)
+        let bodies = 0
+        const child = engine.register('child', '1', (ctx, input: number) =>
+          ctx.localStep('double', () => 2 * input)
+        )
+        const parent = engine.register('parent', '1', async (ctx, size: number) => {
+          bodies++
+          const inputs = Array.from({ length: size }, (_, index) => index)
+          return ctx.all(child, inputs, { concurrency: 100 })
+        })
+        const worker = await app.work()
+        statements.length = 0
+        const before = connection.calls('load')
+        await engine.start(parent, count, `p${count}`)
+        const { output } = await engine.waitForRun(`p${count}`)
+        await worker.stop()
+        assert.deepEqual(
+          output,
+          Array.from({ length: count }, (_, index) => 2 * index)
+        )
+        return { bodies, statements: statements.length, loads: connection.calls('load') - before }
+      }
+      const small = await fanOut(100)
+      const large = await fanOut(1_000)
+      console.log(
+        `${kind}: 100 children: ${JSON.stringify(small)}; 1,000: ${JSON.stringify(large)}`
+      )
+      assert.equal(small.bodies, 1)
+      assert.equal(large.bodies, 1)
+      assert.isAtMost(large.loads, 100)
+      assert.isAtMost(large.statements, 12 * small.statements)
+    }).timeout(60_000)
+  })

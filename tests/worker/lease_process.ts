@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import { Effects } from '../crash/effects.ts'
+import { engineOn, workerOf } from '../crash/sqlite_process.ts'
+import { connectTo } from '../stores/sqlite_database.ts'
+
+/** How the process is set up: its only argument, as JSON. */
+export interface LeaseOrder {
+  database: string
+  effects: string
+  name: string
+  options: { leaseMs: number; hangMs: number }
+  watchdog: boolean
+  /** Its event loop does not turn inside of the second step until this file exists; null: it never stands still. */
+  blockUntil: string | null
+  /** Whether its second steps wait to be told `go`. */
+  waits: boolean
+}
+
+const order = JSON.parse(process.argv[2] ?? '{}') as LeaseOrder
+const db = connectTo(order.database)
+const options = { ...order.options, pollMs: 50, idlePollMs: 100 }
+const engine = engineOn(new LucidStore({ db }), options)
+const effects = new Effects(order.effects)
+const told = Promise.withResolvers<void>()
+const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+
+engine.register('three', '1', async (ctx) => {
+  await ctx.localStep('first', (step) => effects.add(step))
+  await ctx.localStep('second', async (step) => {
+    effects.add(step)
+    if (order.waits) await told.promise
+    const { blockUntil } = order
+    while (blockUntil !== null && !existsSync(blockUntil)) Atomics.wait(sleeper, 0, 0, 20)
+  })
+  await ctx.localStep('third', (step) => effects.add(step))
+  return process.pid
+})
+const worker = await workerOf(engine, { name: order.name, watchdog: order.watchdog })
+flushCompileCache()
+process.on('message', (what) => {
+  if (what === 'go') told.resolve()
+  if (what === 'stop') void stop()
+})
+process.send?.('ready')
+
+async function stop() {
+  await worker.stop()
+  await engine.stop()
+  await db.manager.closeAll()
+  process.disconnect()
+}

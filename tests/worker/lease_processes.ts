@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import { Effects } from '../crash/effects.ts'
+import { ForkedProcess } from '../crash/forked_process.ts'
+import { engineOn } from '../crash/sqlite_process.ts'
+import { SqliteDatabase } from '../stores/sqlite_database.ts'
+import type { LeaseOrder } from './lease_process.ts'
+import { until } from './until.ts'
+
+const SCRIPT = new URL('./lease_process.ts', import.meta.url)
+/** Effects of the three steps of run `r`. */
+const STEPS = ['r:0#1', 'r:1#1', 'r:2#1'] as const
+
+export type WorkerProcess = ForkedProcess<'ready'>
+
+/** Worker processes on one SQLite file, and this process, which starts runs and looks on. */
+export class LeaseProcesses {
+  readonly engine: WorkflowEngine
+  readonly effects: Effects
+  #database: SqliteDatabase
+  #store: LucidStore
+  #processes: WorkerProcess[] = []
+
+  private constructor(database: SqliteDatabase, store: LucidStore) {
+    this.#database = database
+    this.#store = store
+    this.engine = engineOn(store)
+    this.effects = new Effects(this.file('effects'))
+  }
+
+  static async create(): Promise<LeaseProcesses> {
+    const database = await SqliteDatabase.create()
+    return new LeaseProcesses(database, await database.store())
+  }
+
+  /** Path of a file beside the database. */
+  file(name: string): string {
+    return join(this.#database.file, '..', name)
+  }
+
+  /** Resolves once the worker has begun to claim. */
+  async start(
+    order: Pick<LeaseOrder, 'name' | 'options'> & Partial<LeaseOrder>
+  ): Promise<WorkerProcess> {
+    const full: LeaseOrder = {
+      ...{ watchdog: false, blockUntil: null, waits: false },
+      ...{ database: this.#database.file, effects: this.file('effects') },
+      ...order,
+    }
+    const process: WorkerProcess = new ForkedProcess(SCRIPT, [JSON.stringify(full)])
+    this.#processes.push(process)
+    await process.heard()
+    return process
+  }
+
+  startRun(id = 'r'): Promise<unknown> {
+    return this.engine.start({ name: 'three', version: '1' }, null, id)
+  }
+
+  /** Resolves once the second step of run `r` has begun. */
+  secondBegun(): Promise<void> {
+    return until(() => this.effects.counts().has(STEPS[1]))
+  }
+
+  /** Resolves once the lease of a worker has been renewed `count` times more. */
+  async renewed(name: string, count: number): Promise<void> {
+    let last = 0
+    for (let seen = -1; seen < count;) {
+      await until(async () => {
+        const own = (await this.engine.listWorkers()).filter((worker) => worker.name === name)
+        const newest = Math.max(0, ...own.map((worker) => worker.until))
+        if (newest <= last) return false
+        last = newest
+        return true
+      })
+      seen++
+    }
+  }
+
+  /** Resolves once the database's clock has passed an instant. */
+  passed(instant: number): Promise<void> {
+    return until(async () => (await this.#store.now()) > instant)
+  }
+
+  /** Processes that executed each of the steps of run `r`, in order. */
+  executions(): number[][] {
+    const effects = this.effects.list()
+    return STEPS.map((step) =>
+      effects.filter(({ attempt }) => attempt === step).map(({ pid }) => pid)
+    )
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.#processes) {
+      process.signal('SIGCONT')
+      await process.kill()
+    }
+    await this.engine.stop()
+    await this.#database.remove()
+  }
+}
