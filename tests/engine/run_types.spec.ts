@@ -38,7 +38,7 @@ test.group('Types of a run', () => {
     expectTypeOf<OutputOf<Checkout>>().toEqualTypeOf<Receipt>()
     expectTypeOf<InputOf<typeof checkout>>().toEqualTypeOf<{ cents: number }>()
     expectTypeOf<OutputOf<typeof checkout>>().toEqualTypeOf<Receipt>()
-    expectTypeOf<OutputOf<() => void>>().toBeNever()
+    expectTypeOf<OutputOf<number>>().toBeNever()
   })
 
   test('a handle says what the run that is read by it ends with', async ({
