@@ -90,6 +90,12 @@ export type Answer =
   | { type: 'signalled'; delivered: boolean }
   /** The database refuses the rows themselves, now and always: nothing of the write was applied. */
   | { type: 'refused'; error: unknown }
+  /**
+   * Somebody outside the engine holds the run's row, such as a transaction of the application. The write waits for it
+   * by itself, and later writes of the run behind it; the answer comes when it has been applied. It rejects when the
+   * store is closed, and for writes of callers after a while.
+   */
+  | { type: 'held'; answer: Promise<Answer> }
 
 /** What a flush tells those who wait for news. */
 export interface FlushNews {

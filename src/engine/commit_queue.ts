@@ -11,7 +11,7 @@ const LAST_RETRY_MS = 2_000
 interface Queued {
   write: Write
   characters: number
-  resolve: (answer: Answer) => void
+  resolve: (answer: Answer | Promise<Answer>) => void
   reject: (error: unknown) => void
 }
 
@@ -52,7 +52,7 @@ export class CommitQueue {
       const batch = this.#nextBatch()
       try {
         const { answers, news } = await store.commit(batch.map(({ write }) => write))
-        batch.forEach(({ resolve }, index) => resolve(answers[index]!))
+        batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
         // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
         setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
         failures = 0
@@ -98,6 +98,11 @@ function outputsOf(batch: readonly Queued[], answers: readonly Answer[]): Map<st
     if (write.type === 'turn' && write.end.kind === 'complete')
       if (answers[index]?.type === 'committed') outputs.set(write.runId, write.end.output)
   return outputs
+}
+
+/** A write that waits for others does not keep the next batch waiting. */
+function settled(answer: Answer): Answer | Promise<Answer> {
+  return answer.type === 'held' ? answer.answer : answer
 }
 
 function charactersOf(write: Write): number {

@@ -48,6 +48,9 @@ export interface Dialect {
   /** Takes due runs as the contract of `RunStore.claim` says, writing nothing when there are none. */
   claim(request: ClaimRequest): Promise<RunRow[]>
 
+  /** A worker of this process has announced itself, or goes. */
+  announced(instance: string): void
+  withdrawn(instance: string): void
   lockName(name: string): Promise<NameLock | null>
   /** Whether the locks on names exclude others; only then does a name say whose runs may be taken over. */
   readonly locksNames: boolean

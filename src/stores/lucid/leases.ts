@@ -29,6 +29,7 @@ export class Leases {
   async register(worker: NewWorker): Promise<{ takenOver: number }> {
     const { now } = this.#dialect.sql
     const { instance, name, leaseMs, descriptor, takeOver } = worker
+    this.#dialect.announced(instance)
     const announce = {
       sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, descriptor, started_at)
         values (?, ?, ?, ${now} + ?, 0, ?, ${now})
@@ -71,6 +72,7 @@ export class Leases {
   }
 
   async remove(instance: string): Promise<void> {
+    this.#dialect.withdrawn(instance)
     await this.#dialect.write([
       { sql: 'delete from durable_workers where instance = ?', values: [instance] },
     ])

@@ -76,7 +76,8 @@ export function byRun(writes: readonly Write[]): Placed[][] {
   return [...groups.values()]
 }
 
-function keyOf(write: Write): string {
+/** Names the run of a write; a signal from outside is by itself. */
+export function keyOf(write: Write): string {
   switch (write.type) {
     case 'turn':
       return `run ${write.runId}`

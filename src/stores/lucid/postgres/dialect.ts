@@ -1,6 +1,6 @@
 import type { Database } from '@adonisjs/lucid/database'
 import { randomUUID } from 'node:crypto'
-import type { FlushNews, Write } from '../../../core/change_set.ts'
+import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import type { RunRow } from '../../../core/run.ts'
 import type { ClaimRequest, Flush, NameLock } from '../../../contracts/store.ts'
 import type { Client, Dialect, Statement } from '../dialect.ts'
@@ -11,6 +11,7 @@ import { PostgresConnection } from './connection.ts'
 import { INT8, type PgResult } from './driver.ts'
 import { errorClass } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
+import { HeldLane } from './held_lane.ts'
 import { KnownLeases } from './known_leases.ts'
 import { NoticeListener } from './listener.ts'
 import { SessionNames } from './names.ts'
@@ -28,6 +29,8 @@ export interface PostgresDialectOptions {
   /** Called before each statement, with its SQL. */
   trace: ((sql: string) => void) | undefined
   warn: (message: string) => void
+  /** False: every batch goes the way of those that touch tokens; for tests. Default true. */
+  isFused?: boolean
 }
 
 /** The names by which Lucid knows the driver. */
@@ -53,12 +56,18 @@ export class PostgresDialect implements Dialect {
   #opened: Promise<void> | undefined
   #writing: PostgresConnection
   #claiming: PostgresConnection
+  #waiting: PostgresConnection
+  #lane: HeldLane
   #writer: PostgresWriter
 
   constructor(options: PostgresDialectOptions) {
     this.#options = options
     const { trace, limitMs } = options
     this.#writing = new PostgresConnection({
+      openHandle: () => this.#openHandle(options.connection),
+      trace,
+    })
+    this.#waiting = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
       trace,
     })
@@ -72,10 +81,18 @@ export class PostgresDialect implements Dialect {
       onLost: () => this.#comeBack(),
     })
     this.#names = new SessionNames(() => this.#claiming.session())
-    this.#writer = new PostgresWriter({
-      connection: this.#writing,
+    this.#lane = new HeldLane({
+      connection: this.#waiting,
       notices: this.#notices,
       limitMs,
+      onNews: (news) => this.#listener.tell(news),
+    })
+    this.#writer = new PostgresWriter({
+      connection: this.#writing,
+      lane: this.#lane,
+      notices: this.#notices,
+      limitMs,
+      isFused: options.isFused ?? true,
     })
   }
 
@@ -96,6 +113,8 @@ export class PostgresDialect implements Dialect {
   async close(): Promise<void> {
     this.#listener.clear()
     this.#opened = undefined
+    await this.#lane.close()
+    await this.#waiting.close({ forGood: true })
     await this.#writing.close({ forGood: true })
     await this.#claiming.close({ forGood: true })
     this.#names.clear()
@@ -157,11 +176,24 @@ export class PostgresDialect implements Dialect {
     this.#leases.sending(writes)
     try {
       const flush = await this.#writer.flush(writes)
-      this.#leases.answered(writes, flush.answers)
+      this.#noteAnswers(writes, flush.answers)
       return flush
     } catch (error) {
       this.#leases.failed(writes, { isUnknown: errorClass(error) === 'connection' })
       throw error
+    }
+  }
+
+  #noteAnswers(writes: readonly Write[], answers: readonly Answer[]): void {
+    for (const [index, write] of writes.entries()) {
+      const answer = answers[index]
+      if (answer?.type === 'held')
+        answer.answer.then(
+          (later) => this.#noteAnswers([write], [later]),
+          () => this.#leases.failed([write], { isUnknown: true })
+        )
+      else if (answer) this.#leases.answered(write, answer)
+      if (write.type === 'start' && answer?.type === 'started') this.#notices.started(write.run.id)
     }
   }
 
@@ -186,6 +218,14 @@ export class PostgresDialect implements Dialect {
     }
   }
 
+  announced(instance: string): void {
+    this.#notices.registered(instance)
+  }
+
+  withdrawn(instance: string): void {
+    this.#notices.removed(instance)
+  }
+
   /** Without sessions of its own a process cannot hold a name: every one is given, and none is exclusive. */
   lockName(name: string): Promise<NameLock | null> {
     return this.#hasSessions ? this.#names.take(name) : Promise.resolve(FREE)
@@ -203,6 +243,8 @@ export class PostgresDialect implements Dialect {
     const { db, connection, direct, warn } = this.#options
     for (const name of new Set([connection, direct]))
       this.#engines.push(addEngineConnection({ db, connection: name, clients: POSTGRES_CLIENTS }))
+    this.#lane.open()
+    this.#waiting.reopen()
     this.#writing.reopen()
     this.#claiming.reopen()
     await this.#claiming.session()

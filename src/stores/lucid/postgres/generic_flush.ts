@@ -2,6 +2,7 @@ import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import { foldBatch, type Plan } from '../../../core/fold.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { planStatements } from '../plan_statements.ts'
+import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
 import { isTakenId } from './error_class.ts'
 import {
@@ -85,8 +86,25 @@ async function folded(
     return plan
   } catch (error) {
     await session.rollback()
+    if (error instanceof HeldElsewhereError) throw new HeldElsewhereError(held(writes, state))
     throw error
   }
+}
+
+/** The writes that need rows which others hold, each run taken by itself. */
+function held(writes: readonly Write[], state: LockedRows): Write[] {
+  const found = byRun(writes).filter((run) => {
+    try {
+      foldBatch(
+        run.map(({ write }) => write),
+        state
+      )
+      return false
+    } catch (error) {
+      return error instanceof HeldElsewhereError
+    }
+  })
+  return found.flat().map(({ write }) => write)
 }
 
 function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): boolean {

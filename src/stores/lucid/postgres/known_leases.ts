@@ -28,14 +28,12 @@ export class KnownLeases {
       if (write.type === 'start' && write.leaseTo !== null) this.#ids.add(write.run.id)
   }
 
-  answered(writes: readonly Write[], answers: readonly Answer[]): void {
-    for (const [index, write] of writes.entries()) {
-      const answer = answers[index]
-      if (write.type === 'turn' && (answer?.type === 'lost' || write.end.kind !== 'continue'))
-        this.#ids.delete(write.runId)
-      if (write.type === 'start' && !(answer?.type === 'started' && answer.created))
-        this.#forget(write.run.id, answer)
-    }
+  answered(write: Write, answer: Answer): void {
+    if (write.type === 'turn' && (answer.type === 'lost' || write.end.kind !== 'continue'))
+      this.#ids.delete(write.runId)
+    if (write.type !== 'start' || answer.type !== 'started' || answer.created) return
+    // It may have found a run that this process holds already.
+    if (answer.run.status !== 'running') this.#ids.delete(write.run.id)
   }
 
   /** @param isUnknown whether they may have been applied all the same */
@@ -53,11 +51,5 @@ export class KnownLeases {
     const unknown = held.filter(({ id }) => !this.#ids.has(id))
     this.claimed(unknown)
     return unknown
-  }
-
-  /** A start that found its id taken may have found a run that this process holds already. */
-  #forget(id: string, answer: Answer | undefined): void {
-    const isRunning = answer?.type === 'started' && answer.run.status === 'running'
-    if (!isRunning) this.#ids.delete(id)
   }
 }

@@ -1,3 +1,4 @@
+import type { Write } from '../../../core/change_set.ts'
 import type { KeptSignal, LockedState, Waiter } from '../../../core/fold.ts'
 import type { SignalEntry } from '../../../core/history.ts'
 import type { RunRow } from '../../../core/run.ts'
@@ -9,6 +10,8 @@ import type { Needs } from './needs.ts'
 import type { PgStatement } from './session.ts'
 import { lockTokens, stripesOf, tryTokens } from './token_locks.ts'
 
+/** How long a transaction that passes over what others hold waits for what it cannot pass over: a run being inserted. */
+const NO_WAIT: PgStatement = { sql: `select set_config('lock_timeout', '100', true)`, values: [] }
 const LOCK_RUNS = `select ${runColumns('r')} from durable_runs r where r.id in (
     select unnest(?::text[])
     union select c.parent_id from durable_runs c where c.id = any(?::text[]) and c.parent_awaited = 1
@@ -31,9 +34,10 @@ export class NotLockedError extends Error {
   }
 }
 
-/** Somebody else holds a row that the batch needs, and the caller does not want to wait. */
+/** Somebody else holds rows that the batch needs, and the caller does not want to wait. */
 export class HeldElsewhereError extends Error {
-  constructor() {
+  /** @param writes those that need them, with all other writes of their runs */
+  constructor(readonly writes: readonly Write[] = []) {
     super('Another transaction holds a row that the batch needs')
   }
 }
@@ -51,7 +55,7 @@ export function lockStatements(
   const lock = { sql: LOCK_RUNS, values: [runs, [...needs.ending], tokens] }
   const readable = [...new Set([...runs, ...needs.wanted])]
   const statements: PgStatement[] = [
-    skipLocked ? { ...lock, sql: `${LOCK_RUNS} skip locked` } : lock,
+    ...(skipLocked ? [{ ...lock, sql: `${LOCK_RUNS} skip locked` }, NO_WAIT] : [lock]),
     { sql: CLOCK_AND_RUNS, values: [readable] },
     { sql: UNREAD, values: [runs] },
   ]

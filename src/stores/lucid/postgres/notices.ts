@@ -1,7 +1,7 @@
 import type { FlushNews } from '../../../core/change_set.ts'
 
 /** Longest payload that PostgreSQL takes is 8,000 bytes. */
-const MAX_BYTES = 7_900
+export const MAX_BYTES = 7_900
 /** For how long the last claim says what this process will take. */
 const CLAIM_TELLS_MS = 2_000
 /** Starts that are remembered, to know whose ends others may wait for. */
@@ -82,16 +82,16 @@ export class Notices {
     }
     if (told.due.length + told.inbox.length + told.ended.length === 0) return null
     const text = JSON.stringify(told)
-    return Buffer.byteLength(text) <= MAX_BYTES ? text : JSON.stringify({ from: this.from })
+    return Buffer.byteLength(text) <= MAX_BYTES ? text : JSON.stringify({ from: this.from, isCut: true })
   }
 
   /** What a notification says; null = it is our own. Undefined: something has changed, and it does not say what. */
   read(payload: string | undefined): FlushNews | undefined | null {
     const told = parsed(payload)
     if (told?.from === this.from) return null
-    if (!told?.due || !told.inbox || !told.ended) return undefined
+    if (!told?.from || told.isCut) return undefined
     return {
-      due: new Set(told.due),
+      due: new Set([...(told.due ?? []), ...(told.new ?? [])]),
       dueIn: null,
       inbox: new Set(told.inbox),
       ended: new Set(told.ended),
@@ -101,9 +101,12 @@ export class Notices {
 
 interface Told {
   from?: string
-  due?: string[]
-  inbox?: string[]
-  ended?: string[]
+  /** There was too much to say. */
+  isCut?: boolean
+  due?: string[] | null
+  new?: string[] | null
+  inbox?: string[] | null
+  ended?: string[] | null
 }
 
 function parsed(payload: string | undefined): Told | null {

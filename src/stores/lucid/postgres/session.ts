@@ -26,6 +26,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_mergejoin: 'off',
+  enable_hashjoin: 'off',
   enable_bitmapscan: 'off',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
@@ -50,6 +51,11 @@ export interface PgStatement {
   values: readonly (Value | boolean | readonly (Value | boolean)[])[]
 }
 
+/** For one statement with many rows, which is planned for them: looking each up among all others would be slow. */
+const PLAN_FOR_MANY: PgStatement = {
+  sql: `select set_config('enable_hashjoin', 'on', true), set_config('plan_cache_mode', 'force_custom_plan', true)`,
+  values: [],
+}
 const BEGIN: PgStatement = { sql: 'begin isolation level read committed', values: [] }
 const COMMIT: PgStatement = { sql: 'commit', values: [] }
 const ROLLBACK: PgStatement = { sql: 'rollback', values: [] }
@@ -121,6 +127,13 @@ export class PostgresSession {
   run(statements: readonly PgStatement[]): Promise<PgResult[]> {
     if (this.isPooled) return this.transaction(statements)
     return this.#within(statements.map((statement) => this.#send(statement)))
+  }
+
+  /** Runs a statement whose values are many rows. */
+  async runMany(statement: PgStatement): Promise<PgResult> {
+    const [, result] = await this.transaction([PLAN_FOR_MANY, statement])
+    if (!result) throw new Error('PostgreSQL gave no answer')
+    return result
   }
 
   /** Runs statements in one transaction, in one round trip. */

@@ -82,6 +82,10 @@ export class SqliteDialect implements Dialect {
     return claimDue(this.#connection, request)
   }
 
+  announced(): void {}
+
+  withdrawn(): void {}
+
   async lockName(name: string): Promise<NameLock | null> {
     const { handle, file: databaseFile } = this.#connection
     const lock = takeNameLock(handle, { databaseFile, name })

@@ -1,0 +1,145 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
+import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
+import { keyOf } from '../split.ts'
+import type { PostgresConnection } from './connection.ts'
+import { errorClass } from './error_class.ts'
+import { flushGenerically } from './generic_flush.ts'
+import { HeldElsewhereError } from './locked_rows.ts'
+import type { Notices } from './notices.ts'
+
+const FIRST_PAUSE_MS = 20
+const LAST_PAUSE_MS = 250
+
+interface Waiting {
+  write: Write
+  since: number
+  answer: PromiseWithResolvers<Answer>
+}
+
+/**
+ * Writes whose rows somebody outside holds, a transaction of the application most likely. They are tried one run after
+ * the other on a connection of their own, which is closed when there are none. A turn is tried for as long as it takes:
+ * its lease decides what becomes of it. A caller is told after the limit.
+ */
+export class HeldLane {
+  #connection: PostgresConnection
+  #notices: Notices
+  #limitMs: number
+  #onNews: (news: FlushNews) => void
+  #runs = new Map<string, Waiting[]>()
+  #doubtful = new WeakSet<Write>()
+  #working: Promise<void> | null = null
+  #isClosed = false
+
+  constructor(params: {
+    connection: PostgresConnection
+    notices: Notices
+    limitMs: number
+    onNews: (news: FlushNews) => void
+  }) {
+    this.#connection = params.connection
+    this.#notices = params.notices
+    this.#limitMs = params.limitMs
+    this.#onNews = params.onNews
+  }
+
+  /** Whether earlier writes of the same run wait: it has to come after them. */
+  holds(write: Write): boolean {
+    return this.#runs.has(keyOf(write))
+  }
+
+  add(write: Write): Answer {
+    const key = keyOf(write)
+    const waiting = this.#runs.get(key) ?? []
+    const known = waiting.find((other) => other.write === write)
+    if (known) return { type: 'held', answer: known.answer.promise }
+    const answer = Promise.withResolvers<Answer>()
+    this.#runs.set(key, [...waiting, { write, since: performance.now(), answer }])
+    if (this.#isClosed) this.#rejectAll()
+    else this.#working ??= this.#work().finally(() => (this.#working = null))
+    return { type: 'held', answer: answer.promise }
+  }
+
+  open(): void {
+    this.#isClosed = false
+  }
+
+  /** Rejects what waits. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#rejectAll()
+    await this.#working
+  }
+
+  async #work(): Promise<void> {
+    let pause = FIRST_PAUSE_MS
+    while (this.#runs.size > 0) {
+      let isAnyDone = false
+      for (const key of [...this.#runs.keys()])
+        if (await this.#attempt(key)) isAnyDone = true
+      pause = isAnyDone ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS)
+      if (this.#runs.size > 0) await delay(pause)
+    }
+    await this.#connection.close({ forGood: false })
+  }
+
+  /** Whether the writes of the run have been answered. */
+  async #attempt(key: string): Promise<boolean> {
+    const waiting = this.#runs.get(key)
+    if (!waiting) return false
+    try {
+      const session = await this.#connection.session()
+      const flush = await flushGenerically(
+        session,
+        waiting.map(({ write }) => write),
+        {
+          isDoubtful: (write) => this.#doubtful.has(write),
+          skipLocked: true,
+          notices: this.#notices,
+        }
+      )
+      this.#answer(key, waiting, (index) => flush.answers[index])
+      this.#onNews(flush.news)
+      return true
+    } catch (error) {
+      if (!(error instanceof HeldElsewhereError)) {
+        const kind = errorClass(error)
+        if (kind === 'data') this.#answer(key, waiting, () => ({ type: 'refused', error }))
+        if (kind === 'connection') for (const { write } of waiting) this.#doubtful.add(write)
+      }
+      this.#giveUpCallers(key)
+      return false
+    }
+  }
+
+  #answer(
+    key: string,
+    waiting: readonly Waiting[],
+    answerOf: (index: number) => Answer | undefined
+  ): void {
+    const later = this.#runs.get(key)?.slice(waiting.length) ?? []
+    if (later.length > 0) this.#runs.set(key, later)
+    else this.#runs.delete(key)
+    for (const [index, { answer }] of waiting.entries())
+      answer.resolve(answerOf(index) ?? { type: 'lost' })
+  }
+
+  #giveUpCallers(key: string): void {
+    const now = performance.now()
+    const isLate = ({ write, since }: Waiting) =>
+      write.type !== 'turn' && now - since > this.#limitMs
+    const waiting = this.#runs.get(key) ?? []
+    for (const { answer, since } of waiting.filter(isLate))
+      answer.reject(new E_STORE_BUSY([Math.round(now - since)]))
+    const left = waiting.filter((one) => !isLate(one))
+    if (left.length > 0) this.#runs.set(key, left)
+    else this.#runs.delete(key)
+  }
+
+  #rejectAll(): void {
+    for (const waiting of this.#runs.values())
+      for (const { answer } of waiting) answer.reject(new E_ENGINE_STOPPED())
+    this.#runs.clear()
+  }
+}
