@@ -182,7 +182,7 @@ export interface RunQuery {
   namespace?: string | undefined
   tag?: string | undefined
   parentId?: string | undefined
-  /** Default 50, at most 1,000. */
+  /** Default 50; what is no whole number from 1 to 1,000 counts as the nearest one. */
   limit?: number | undefined
   /** The `next` of an earlier page, from any store; another text fails with E_INVALID_CURSOR. */
   after?: string | undefined

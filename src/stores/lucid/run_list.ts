@@ -1,14 +1,12 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import { pageLimit } from '../../core/page_limit.ts'
 import { cursorOf, positionOfCursor } from '../../core/run_cursor.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 1000
-
 /** One page, newest first, found by the key of the last run of the page before. */
 export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPage> {
-  const limit = Math.max(1, Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT))
+  const limit = pageLimit(query.limit)
   const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1))
   const runs = rows.slice(0, limit).map(toRun)
   const last = runs.at(-1)

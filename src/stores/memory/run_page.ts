@@ -1,14 +1,12 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import { pageLimit } from '../../core/page_limit.ts'
 import type { RunRow } from '../../core/run.ts'
 import { cursorOf, positionOfCursor, type RunPosition } from '../../core/run_cursor.ts'
 import type { RunTable } from './run_table.ts'
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 1000
-
 /** One page of runs, newest first; runs of one instant by id. */
 export function runPage(runs: RunTable, query: RunQuery): RunPage {
-  const limit = Math.min(query.limit ?? DEFAULT_LIMIT, MAX_LIMIT)
+  const limit = pageLimit(query.limit)
   const after = query.after === undefined ? null : positionOfCursor(query.after)
   const candidates = query.parentId === undefined ? runs.rows() : runs.childrenOf(query.parentId)
   const matching = [...candidates]

@@ -95,6 +95,16 @@ export function readingChecks(check: Check) {
     assert.equal(largest.runs.length, 1_000)
   })
 
+  check('gives one run at least, and leads on from it', async (db) => {
+    for (const id of ['r1', 'r2']) {
+      await db.pending(id)
+      await db.store.advanceClock(1)
+    }
+    for (const limit of [0, -1, 0.5, 1.5]) {
+      assert.deepEqual(await pages(db, { limit }), [['r2'], ['r1']], `limit ${limit}`)
+    }
+  })
+
   check('filters by each of its fields and by all of them', async (db) => {
     await db.turn(await db.running('done', { tags: ['blue'] }), { end: COMPLETE })
     await db.turn(await db.running('bad', { tags: ['blue', 'red'] }), { end: FAIL })
