@@ -6,7 +6,9 @@ import { type SerializedError, serializeError } from '../core/serialized_error.t
 export function blockedError(fault: TurnFault): SerializedError {
   switch (fault.code) {
     case 'foreign_await':
-      return serializeError(new E_FOREIGN_AWAIT([fault.call]))
+      return serializeError(
+        new E_FOREIGN_AWAIT([fault.call === null ? 'The body ended' : `${fault.call} was called`])
+      )
     case 'non_determinism': {
       const { seq, asked, recorded } = fault.mismatch
       return {
@@ -25,7 +27,7 @@ export function notAwaitedError(operation: { seq: number; name: string }): Seria
       `The body ended without awaiting operation ${operation.seq} ("${operation.name}"). ` +
       `Await it, or use ctx.startChild() for work that nobody waits for`,
     code: 'operation_not_awaited',
-    details: { ...operation },
+    details: { seq: operation.seq, name: operation.name },
     retryable: false,
   }
 }

@@ -255,7 +255,7 @@ export class Turn {
 
   #finish(outcome: BodyOutcome): void {
     if (this.isOver) return
-    if (!this.#isOpen) return this.#fail({ code: 'foreign_await', call: 'the end of the body' })
+    if (!this.#isOpen) return this.#fail({ code: 'foreign_await', call: null })
     this.#body = outcome
   }
 

@@ -4,7 +4,9 @@ import type { Mismatch } from './recorded.ts'
 
 /** Why a turn cannot go on: the history and the code do not fit, or the body awaited something foreign. */
 export type TurnFault =
-  { code: 'non_determinism'; mismatch: Mismatch } | { code: 'foreign_await'; call: string }
+  | { code: 'non_determinism'; mismatch: Mismatch }
+  /** What the body did after it: called this operation, or (null) ended. */
+  | { code: 'foreign_await'; call: string | null }
 
 /** How a body ended. */
 export type BodyOutcome =
