@@ -126,7 +126,7 @@ export const E_UNREADABLE_PAYLOAD = createError<[problem: string]>(
 /* ---------- runs ---------- */
 
 export const E_RUN_NOT_FOUND = createError<[runId: string]>(
-  'There is no run "%s". Check the id, and whether retention has deleted the run',
+  'There is no run "%s". Check the id and the database; a run that was started in a transaction exists once it commits',
   'E_RUN_NOT_FOUND',
   404
 )
@@ -223,8 +223,9 @@ export const E_UNRESOLVABLE_WORKFLOW = createError<[workflow: string, problem: s
 )
 
 export const E_CIRCULAR_WORKFLOW_IMPORT = createError<[first: string, second: string]>(
-  'The workflow files %s and %s import each other. Name one of the workflows by a function in "static workflow": ' +
-    '() => import(...)',
+  'The workflow files %s and %s import each other, and one uses the class of the other before it is there. In one of ' +
+    'them leave the import out and name the workflow: ctx.child(), ctx.startChild() and ctx.all() take its name or ' +
+    'workflowRef(name)',
   'E_CIRCULAR_WORKFLOW_IMPORT'
 )
 
@@ -277,15 +278,15 @@ export const E_NESTED_OPERATION = createError<[operation: string, step: string]>
   'E_NESTED_OPERATION'
 )
 
-export const E_FOREIGN_AWAIT = createError<[operation: string]>(
-  '%s was called after the body awaited something that ctx did not give it. Put timers, I/O and dynamic imports into ' +
-    'ctx.localStep() or ctx.step(), and await only those',
+export const E_FOREIGN_AWAIT = createError<[event: string]>(
+  '%s after an await of something that ctx did not give. Put timers, I/O and dynamic imports into ctx.localStep() or ' +
+    'ctx.step(), and await only those',
   'E_FOREIGN_AWAIT'
 )
 
 export const E_NON_DETERMINISM = createError<[seq: number, asked: string, recorded: string]>(
-  'The history does not fit the code at position %d: the code asked for %s, recorded is %s. Guard the change with ' +
-    'ctx.patched(), register the code as a new version, or roll it back',
+  'The history does not fit the code at position %d: the code asked for %s, recorded is %s. Roll the change ' +
+    'back, or give the changed code a new version and keep the old one for the runs in flight',
   'E_NON_DETERMINISM'
 )
 

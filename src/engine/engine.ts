@@ -44,7 +44,7 @@ import { currentScope } from './scope.ts'
 import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
 import { stepNameOf } from './step_stamp.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
-import { resolveWorkflowTarget, type TargetEnvironment } from './workflow_target.ts'
+import { resolveWorkflowTarget, shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
 /** A store that may take part in the application's transactions. */
 export type EngineStore = Store & Partial<TransactionalStore<unknown>>
@@ -159,7 +159,7 @@ export class WorkflowEngine {
         ? { ...more, runId: runIdOrOptions }
         : (runIdOrOptions ?? more ?? {})
     const scope = currentScope()
-    if (scope?.kind === 'body') throw new E_START_IN_BODY([String(workflow)])
+    if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
     const run = await this.#newRun(workflow, input, options)
     const stored = options.client
       ? await this.#startIn(options.client, run)

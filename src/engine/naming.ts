@@ -1,7 +1,7 @@
 import { E_INVALID_WORKFLOW, E_UNKNOWN_WORKFLOW } from '../errors.ts'
 import type { NamedWorkflow } from '../replay/context.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
-import { nameOfWorkflow, type TargetEnvironment } from './workflow_target.ts'
+import { nameOfWorkflow, shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
 /** The workflow a body names, without looking for files: they were discovered when the worker started. */
 export function nameWorkflowNow(
@@ -11,7 +11,7 @@ export function nameWorkflowNow(
   const named = nameOfWorkflow(target, environment)
   if (!named)
     throw new E_INVALID_WORKFLOW([
-      String(target),
+      shownTarget(target),
       'a child is named by its name, its class, or a workflowRef()',
     ])
   const { name, version } = named

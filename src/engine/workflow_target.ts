@@ -48,6 +48,13 @@ function isRef(value: unknown): value is WorkflowRef {
   )
 }
 
+/** A target for a message: the name of the workflow where it has one. */
+export function shownTarget(target: unknown): string {
+  if (typeof target === 'string') return target
+  if (isWorkflowClass(target)) return target.workflow?.name ?? target.name
+  return isRef(target) ? target.name : inspect(target, { depth: 0 })
+}
+
 function nameOfClass(target: WorkflowClass, environment: TargetEnvironment): NamedWorkflow {
   const { name, version = '1' } = workflowOptions(target)
   const { registry, inDevelopment } = environment
@@ -108,7 +115,7 @@ export async function resolveWorkflowTarget(
     break
   }
   throw new E_INVALID_WORKFLOW([
-    inspect(current, { depth: 0 }),
+    shownTarget(current),
     'a workflow is named by its name, its class, a workflowRef(), or a function that returns one of these',
   ])
 }

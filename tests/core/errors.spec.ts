@@ -73,7 +73,7 @@ test.group('thrown errors', () => {
     assert.equal(error.status, 409)
     assert.match(
       new errors.E_NON_DETERMINISM([3, 'step "a"', 'sleep']).message,
-      /position 3.+step "a".+sleep.+patched/
+      /position 3.+step "a".+sleep.+a new version/
     )
   })
 

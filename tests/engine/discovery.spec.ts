@@ -147,7 +147,7 @@ test.group('Discovery', () => {
     )
   })
 
-  test('files that import each other stop with both paths and the lazy form', async ({
+  test('files that import each other stop with both paths and what to name instead', async ({
     assert,
     fs: files,
   }) => {
@@ -163,7 +163,7 @@ test.group('Discovery', () => {
     await fs.create('app/workflows/b.ts', source('a'))
     await assert.rejects(
       () => discoveryIn(fs).discovery.discover(),
-      /workflows\/b\.ts and .*workflows\/a\.ts import each other.*\(\) => import\(\.\.\.\)/
+      /workflows\/b\.ts and .*workflows\/a\.ts import each other.*workflowRef\(name\)/
     )
   })
 
