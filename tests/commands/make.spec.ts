@@ -4,15 +4,18 @@ import MakeWorkflow from '../../commands/make_workflow.ts'
 import { kernelOf } from '../configure/configured_app.ts'
 
 test.group('make:workflow', () => {
-  test('makes a class in app/workflows, named after the entity', async ({ assert, fs }) => {
+  test('makes a class in app/workflows: file, class and workflow have the name that was given', async ({
+    assert,
+    fs,
+  }) => {
     await fs.createJson('tsconfig.json', {})
     const ace = await kernelOf(fs)
     const command = await ace.create(MakeWorkflow, ['billing/monthlyInvoice'])
     await command.exec()
     command.assertSucceeded()
-    const contents = await fs.contents('app/workflows/billing/monthly_invoice_workflow.ts')
-    assert.include(contents, 'export default class MonthlyInvoiceWorkflow extends BaseWorkflow')
-    assert.include(contents, `static workflow = { name: 'monthly_invoice', version: '1' }`)
+    const contents = await fs.contents('app/workflows/billing/monthly_invoice.ts')
+    assert.include(contents, 'export default class MonthlyInvoice extends BaseWorkflow')
+    assert.include(contents, `static override workflow = { name: 'monthly_invoice', version: '1' }`)
   })
 
   test('leaves an existing file alone without --force', async ({ assert, fs }) => {

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { KitApp } from '../docs/kit_app.ts'
 
-const STRICT = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']
+const STRICT = [
+  '--strict',
+  '--exactOptionalPropertyTypes',
+  '--noUncheckedIndexedAccess',
+  '--noImplicitOverride',
+]
 
 /** Runs commands of an application; each resolves to what it printed, and rejects with that when it fails. */
 function commandsOf({ folder: cwd, environment: env }: KitApp) {
