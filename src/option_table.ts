@@ -95,7 +95,8 @@ export const OPTIONS = {
   residentRuns: option(positiveInteger('a whole number of runs, at least 1'), {
     default: 1_000,
     unit: 'runs',
-    meaning: 'Suspended runs that a worker keeps in memory, so that waking them replays nothing.',
+    meaning:
+      'Suspended runs that a worker keeps in memory, so that waking them replays nothing. In development it keeps none.',
   }),
   residentBytes: option(positiveInteger('a whole number of bytes, at least 1'), {
     default: 64 * 1024 * 1024,
