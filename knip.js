@@ -13,6 +13,7 @@ export default {
         'scripts/docs/main.ts',
         'tests/**/*.spec.ts',
         'tests/package/missing_packages.ts',
+        'tests/simulation/without_rule.ts',
       ],
       project: ['**/*.{ts,mjs,js}', '!build/**', '!playground/**'],
       ignore: ['build/**'],

@@ -89,7 +89,11 @@ class Trial {
     for (const at of commits) plans.push([[at, 'before']], [[at, 'after']])
     const at = () => this.#random.pick(commits)!
     for (const cut of ['stale', 'unreachable'] as const) plans.push([[at(), cut]])
-    for (let count = 0; count < 2; count++) plans.push([[at(), 'before'], [at() + 1, 'after']])
+    for (let count = 0; count < 2; count++)
+      plans.push([
+        [at(), 'before'],
+        [at() + 1, 'after'],
+      ])
     for (const cuts of plans) {
       const { ended } = await this.#simulate(new Map(cuts))
       if (this.#body.flavour !== 'any' && ended !== uncut.ended)
@@ -97,9 +101,7 @@ class Trial {
     }
   }
 
-  async #simulate(
-    cuts: ReadonlyMap<number, Cut>
-  ): Promise<{ ended: EndedAs; commits: number }> {
+  async #simulate(cuts: ReadonlyMap<number, Cut>): Promise<{ ended: EndedAs; commits: number }> {
     const isFirst = cuts.size === 0
     const { flavour } = this.#body
     const random = this.#random

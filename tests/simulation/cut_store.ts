@@ -41,7 +41,8 @@ export class CutStore {
         if (key === 'onForeignChange') return (listen: ChangeListener) => this.#onChange(listen)
         const method: unknown = Reflect.get(target, key)
         if (typeof method !== 'function') return method
-        return (...args: unknown[]) => this.#call(String(key), () => method.apply(target, args), args)
+        return (...args: unknown[]) =>
+          this.#call(String(key), () => method.apply(target, args), args)
       },
     })
   }

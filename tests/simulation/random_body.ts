@@ -89,7 +89,10 @@ class Body {
       case 'all':
         return this.#caught({ id: plan.id, caught: true }, () => this.#all(plan))
       case 'now':
-        this.#note(plan, this.#environment.flavour === 'ordered' ? 'now' : this.#ctx.now().getTime())
+        this.#note(
+          plan,
+          this.#environment.flavour === 'ordered' ? 'now' : this.#ctx.now().getTime()
+        )
         return 'now'
       case 'random':
         this.#note(plan, this.#ctx.random())

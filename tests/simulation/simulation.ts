@@ -41,7 +41,7 @@ const MAX_EVENTS = 3_000
 /** Rounds of the event loop in which nothing happens after which nothing will. */
 const QUIET_ROUNDS = 4
 /** Longest time in ms that it may take to come to rest. */
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 5_000
 const { setImmediate, performance } = globalThis
 
 /** Something that is wrong, whatever the order of events. */
@@ -188,7 +188,12 @@ class Simulation {
     const since = performance.now()
     while (rounds < QUIET_ROUNDS) {
       if (performance.now() - since > PATIENCE_MS) {
-        const why = this.#repeating.size > 0 ? 'a commit is not repeated' : this.#desk.isBusy ? 'steps' : 'activity'
+        const why =
+          this.#repeating.size > 0
+            ? 'a commit is not repeated'
+            : this.#desk.isBusy
+              ? 'steps'
+              : 'activity'
         throw new SimulationFault(`Does not come to rest: ${why}`)
       }
       const before = this.#activity
@@ -218,14 +223,19 @@ class Simulation {
 
   /** Something that can happen now; null = nothing can any more. */
   #next(): (() => void) | null {
-    const attempts = [...this.#desk.open].filter(({ process }) => process.state !== 'gone' && process.state !== 'still')
+    const attempts = [...this.#desk.open].filter(
+      ({ process }) => process.state !== 'gone' && process.state !== 'still'
+    )
     const due = this.#nextDue()
     const isFixed = this.#params.body.flavour === 'ordered'
     if (isFixed) {
       const attempt = attempts.sort(byRank)[0]
       if (attempt) return () => this.#finish(attempt)
     }
-    const events: [number, () => void][] = attempts.map((attempt) => [2, () => this.#finish(attempt)])
+    const events: [number, () => void][] = attempts.map((attempt) => [
+      2,
+      () => this.#finish(attempt),
+    ])
     if (due !== null) events.push([isFixed ? 1 : 2, () => this.#advance(due)])
     if (this.#signals.length > 0) events.push([1, () => this.#sendSignal()])
     if (this.#processes.some(({ state }) => state === 'still')) events.push([0.1, () => {}])

@@ -128,7 +128,12 @@ export class StepDesk {
       if (recorded.some((record) => record.seq === seq))
         this.faults.push(`${name} was executed though it is recorded`)
       const isDurable = (known: string) =>
-        recorded.some((record) => record.name === known || record.output?.includes(`"${known} `) || record.error?.includes(`"${known} `))
+        recorded.some(
+          (record) =>
+            record.name === known ||
+            record.output?.includes(`"${known} `) ||
+            record.error?.includes(`"${known} `)
+        )
       if (after !== null && !isDurable(after))
         this.faults.push(`${name} was begun before ${after}, which the body had seen, was recorded`)
       const wait = this.#database.waits.of(runId).find((open) => open.seq === seq)

@@ -68,9 +68,7 @@ async function checkReplay(
   const last = traces.get(row.id)?.findLast(({ ended }) => ended)
   const saw = last?.entries.join('\n')
   if (saw !== trace.entries.join('\n'))
-    throw new SimulationFault(
-      `${row.id} saw\n${saw}\nand on replay\n${trace.entries.join('\n')}`
-    )
+    throw new SimulationFault(`${row.id} saw\n${saw}\nand on replay\n${trace.entries.join('\n')}`)
   return stored
 }
 

@@ -1,0 +1,71 @@
+import type { HistoryRecord, Wait } from '../../src/core/history.ts'
+import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
+import type { GivenOptions } from '../../src/options.ts'
+import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+import type { DurableWorker } from '../../src/worker/worker.ts'
+import { DurableApp } from '../engine/durable_app.ts'
+
+export type Body = (ctx: WorkflowCtx, input: any) => unknown
+
+/** Processes of an application, one after the other, on one database: each has no memory of those before it. */
+export class Deployments {
+  readonly database = new MemoryDatabase()
+  #current: DurableApp | null = null
+  #worker: DurableWorker | null = null
+
+  get app(): DurableApp {
+    if (!this.#current) throw new Error('Nothing is deployed')
+    return this.#current
+  }
+
+  get engine(): WorkflowEngine {
+    return this.app.engine
+  }
+
+  /** Stops the process there is, and starts one with these workflows. */
+  async deploy(bodies: Record<string, Body>, options: GivenOptions = {}): Promise<DurableApp> {
+    await this.close()
+    const app = new DurableApp({ store: new MemoryStore(this.database), options })
+    for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
+    this.#current = app
+    this.#worker = await app.work()
+    return app
+  }
+
+  /** Runs the body of 'main' until nothing is to be done, and gives what became of the run. */
+  async start(input: unknown = undefined, runId = 'run'): Promise<WorkflowRun> {
+    await this.engine.start('main', input, runId)
+    return this.rest(runId)
+  }
+
+  /** Waits until nothing is due and nothing is executed. */
+  async rest(runId = 'run'): Promise<WorkflowRun> {
+    await this.#worker?.whenIdle()
+    const run = await this.engine.getRun(runId)
+    if (!run) throw new Error(`There is no run "${runId}"`)
+    return run
+  }
+
+  /** Moves the clock, then waits as `rest` does. */
+  async advance(ms: number, runId = 'run'): Promise<WorkflowRun> {
+    await this.engine.advanceClock(ms)
+    return this.rest(runId)
+  }
+
+  async records(runId = 'run'): Promise<HistoryRecord[]> {
+    return (await this.engine.getHistory(runId))!.records
+  }
+
+  async waits(runId = 'run'): Promise<Wait[]> {
+    return (await this.engine.getHistory(runId))!.waits
+  }
+
+  async close(): Promise<void> {
+    await this.#current?.close()
+    this.#current = null
+    this.#worker = null
+  }
+}
