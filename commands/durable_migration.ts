@@ -1,10 +1,10 @@
-import { BaseCommand } from '@adonisjs/core/ace'
+import { DurableCommand } from '../src/commands/durable_command.ts'
 import { hasLucid } from '../src/configure/application_files.ts'
 import { publishMigration } from '../src/configure/migration.ts'
 import { stubsRoot } from '../stubs/main.ts'
 
 /** Publishes the migration that the application lacks. Exit codes: 0 it has every one now, 1 it has no Lucid. */
-export default class DurableMigration extends BaseCommand {
+export default class DurableMigration extends DurableCommand {
   static override commandName = 'durable:migration'
   static override description =
     'Publish the migration of the durable tables that the application lacks'

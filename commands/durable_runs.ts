@@ -1,8 +1,8 @@
-import { BaseCommand, flags } from '@adonisjs/core/ace'
+import { flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
+import { DurableCommand } from '../src/commands/durable_command.ts'
 import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
-import { E_INVALID_CURSOR } from '../src/errors.ts'
 
 const MOST = 1_000
 
@@ -10,8 +10,8 @@ function isRunStatus(value: string): value is RunStatus {
   return RUN_STATUSES.some((status) => status === value)
 }
 
-/** Lists runs, newest first. Exit codes: 0 listed, 1 a flag has no meaning. */
-export default class DurableRuns extends BaseCommand {
+/** Lists runs, newest first. Exit codes: 0 listed, 1 a flag has no meaning or the runs cannot be read. */
+export default class DurableRuns extends DurableCommand {
   static override commandName = 'durable:runs'
   static override description = 'List runs, newest first'
   static override options: CommandOptions = { startApp: true }
@@ -48,11 +48,7 @@ export default class DurableRuns extends BaseCommand {
     const engine = await this.app.container.make(WorkflowEngine)
     const { workflow, namespace, tag, limit, after } = this
     const query = { status, workflow, namespace, tag, limit, after }
-    const page = await engine.listRuns(query).catch((error: unknown) => {
-      if (error instanceof E_INVALID_CURSOR) return this.#refuse(`--after: ${error.message}`)
-      throw error
-    })
-    if (!page) return
+    const page = await engine.listRuns(query)
     if (this.json) {
       this.logger.log(JSON.stringify(page, null, 2))
       return

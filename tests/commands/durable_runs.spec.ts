@@ -70,6 +70,6 @@ test.group('durable:runs', () => {
       assert.equal(command.exitCode, 1, flag)
     }
     assert.include(printed(), '"done" is no status. Statuses are pending')
-    assert.include(printed(), '--after: Invalid cursor "r1"')
+    assert.include(printed(), 'Invalid cursor "r1"')
   })
 })
