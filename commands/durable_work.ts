@@ -1,13 +1,15 @@
-import { BaseCommand, flags } from '@adonisjs/core/ace'
+import { flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { constants } from 'node:os'
+import { DurableCommand } from '../src/commands/durable_command.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
-import { WorkReport, type WorkCounts, type WorkEvent } from '../src/worker/work_report.ts'
+import { jsonOutput, logOutput, quiet, type WorkerOutput } from '../src/worker/work_output.ts'
+import { WorkReport } from '../src/worker/work_report.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
 
 /** Runs workflows until it is told to stop. */
-export default class DurableWork extends BaseCommand {
+export default class DurableWork extends DurableCommand {
   static override commandName = 'durable:work'
   static override description =
     'Run workflows until SIGTERM or SIGINT; a second signal exits at once'
@@ -18,6 +20,9 @@ export default class DurableWork extends BaseCommand {
 
   @flags.boolean({ description: 'Print one JSON object per event instead of log lines' })
   declare json?: boolean
+
+  @flags.boolean({ description: 'Print a summary every 30 s, and nothing per run' })
+  declare quiet?: boolean
 
   @flags.number({ description: 'Runs executed at once. Default: the configured concurrency' })
   declare concurrency?: number
@@ -44,7 +49,8 @@ export default class DurableWork extends BaseCommand {
       name: this.name,
       concurrency: this.concurrency,
     })
-    const report = await this.#report(engine)
+    const output = await this.#output()
+    const report = new WorkReport(engine, output)
     this.app.terminating(async () => {
       await worker.stop()
       report.stop()
@@ -56,7 +62,8 @@ export default class DurableWork extends BaseCommand {
 
     try {
       await worker.start()
-      if (!this.stopWhenIdle) return
+      output.started(worker.description)
+      if (!this.stopWhenIdle) return await this.#tellWaiting(worker, output)
       await worker.whenIdle()
     } catch (error) {
       this.exitCode = 1
@@ -64,6 +71,12 @@ export default class DurableWork extends BaseCommand {
       throw error
     }
     await this.app.terminate()
+  }
+
+  async #tellWaiting(worker: DurableWorker, output: WorkerOutput): Promise<void> {
+    // A store that has just gone away is told of, and asked again, by the worker itself.
+    const standing = await worker.standing().catch(() => null)
+    if (standing?.isIdle) output.waiting(standing.dueIn)
   }
 
   /** The first signal drains, the second exits at once with the signal's status. */
@@ -78,22 +91,12 @@ export default class DurableWork extends BaseCommand {
     }
   }
 
-  async #report(engine: WorkflowEngine): Promise<WorkReport> {
-    if (this.json) {
-      const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
-      return new WorkReport(engine, {
-        event: print,
-        summary: (counts) => print({ event: 'worker.summary', ...counts }),
-      })
-    }
-    const logger = await this.app.container.make('logger')
-    return new WorkReport(engine, {
-      event: ({ event, ...details }: WorkEvent) => {
-        const message = `${event.replace('run.', 'run ')}: ${details.workflow} ${details.runId}`
-        if (event === 'run.started' || event === 'run.completed') logger.info(details, message)
-        else logger.warn(details, message)
-      },
-      summary: (counts: WorkCounts) => logger.info(counts, 'runs since the worker started'),
-    })
+  async #output(): Promise<WorkerOutput> {
+    const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+    const output = this.json
+      ? jsonOutput(print)
+      : // During development lines are printed for people: a fact each would take a line of its own.
+        logOutput({ log: await this.app.container.make('logger'), fields: !this.app.inDev })
+    return this.quiet ? quiet(output) : output
   }
 }

@@ -8,6 +8,8 @@ import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
  * database is away, and nothing of the call has then been applied, or all of it.
  */
 export interface Store extends RunStore, LeaseStore, RunReader {
+  /** What it is and where, for log lines: `connection "main" (pg)`. */
+  readonly description: string
   /** Opens what the store needs; called before the first use. Idempotent. Fails with E_SCHEMA_MISSING or E_SCHEMA_BEHIND. */
   open(): Promise<void>
   /** Closes the store's own connections and stops its timers. Idempotent. */

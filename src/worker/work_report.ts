@@ -1,4 +1,4 @@
-import type { RunEvents, RunEventName } from '../engine/events.ts'
+import type { EmitsRunEvents, WorkEvent } from './run_log.ts'
 
 /** What happened to runs since the report began. */
 export interface WorkCounts {
@@ -9,12 +9,10 @@ export interface WorkCounts {
   stalled: number
 }
 
-/** One thing that a worker did, under the name of its event. */
-export type WorkEvent = { [Name in RunEventName]: { event: Name } & RunEvents[Name] }[RunEventName]
-
-/** The events that a report listens to: an engine. */
-interface EmitsRunEvents {
-  on<Name extends RunEventName>(name: Name, listener: (event: RunEvents[Name]) => void): () => void
+/** Where a report goes. */
+export interface WorkOutput {
+  event(event: WorkEvent): void
+  summary(counts: WorkCounts): void
 }
 
 const KINDS = [
@@ -34,14 +32,13 @@ const SUMMARY_MS = 30_000
  */
 export class WorkReport {
   readonly counts: WorkCounts = { started: 0, completed: 0, failed: 0, blocked: 0, stalled: 0 }
+  readonly #output: WorkOutput
   readonly #leaves: (() => void)[]
   readonly #timer: NodeJS.Timeout
   #summarised = ''
 
-  constructor(
-    engine: EmitsRunEvents,
-    output: { event(event: WorkEvent): void; summary(counts: WorkCounts): void }
-  ) {
+  constructor(engine: EmitsRunEvents, output: WorkOutput) {
+    this.#output = output
     this.#leaves = KINDS.map((kind) =>
       engine.on(`run.${kind}`, (event) => {
         this.counts[kind]++
@@ -49,20 +46,21 @@ export class WorkReport {
       })
     )
     this.#summarised = JSON.stringify(this.counts)
-    this.#timer = setInterval(() => this.#summarise(output), SUMMARY_MS)
+    this.#timer = setInterval(() => this.#summarise(), SUMMARY_MS)
     this.#timer.unref()
   }
 
-  #summarise(output: { summary(counts: WorkCounts): void }): void {
+  #summarise(): void {
     const now = JSON.stringify(this.counts)
     if (now === this.#summarised) return
     this.#summarised = now
-    output.summary(this.counts)
+    this.#output.summary(this.counts)
   }
 
-  /** Idempotent. */
+  /** Ends with a summary, if something happened since the last one. Idempotent. */
   stop(): void {
     clearInterval(this.#timer)
     for (const leave of this.#leaves.splice(0)) leave()
+    this.#summarise()
   }
 }

@@ -13,6 +13,7 @@ import { RunPool } from './pool.ts'
 import { WorkerSession } from './session.ts'
 import { attributeUnhandledRejections } from './unhandled_rejections.ts'
 import { Watchdog } from './watchdog.ts'
+import type { WorkerDescription } from './worker_description.ts'
 
 export interface WorkerParams {
   engine: WorkflowEngine
@@ -63,7 +64,7 @@ export class DurableWorker implements Starter {
     const claims = new Loop({ pass: () => this.#claim(), retryMs: RETRY_MS, onError })
     const pool = new RunPool({
       ...{ context, lease: session },
-      concurrency: this.#params.concurrency ?? context.options.worker.concurrency,
+      concurrency: this.#concurrency,
       onFree: () => {
         if (this.#hasBacklog) claims.trigger()
       },
@@ -84,12 +85,37 @@ export class DurableWorker implements Starter {
       attributeUnhandledRejections(),
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
-    this.#parts = { store, session, pool, claims, recoveries, unsubscribe, watchdog }
+    this.#parts = { name, store, session, pool, claims, recoveries, unsubscribe, watchdog }
     await session.start()
     await store.offerBlocked(this.#keys())
     context.starter = this
     claims.start()
     recoveries.start()
+  }
+
+  /** What it is. Once it has been started. */
+  get description(): WorkerDescription {
+    const { name, store } = this.#started()
+    const { registry, options } = this.#context
+    return {
+      name,
+      pid: process.pid,
+      workflows: registry.workflows().map((workflow) => `${workflow.name}@${workflow.version}`),
+      namespaces: options.namespaces,
+      store: store.description,
+      concurrency: this.#concurrency,
+    }
+  }
+
+  /**
+   * After the claim under way: whether nothing is due and nothing is executed here. `dueIn`: ms until something is
+   * due; null = nothing has a due time.
+   */
+  async standing(): Promise<{ isIdle: boolean; dueIn: number | null }> {
+    const { store, pool, claims } = this.#started()
+    while (!claims.isAtRest) await delay(10)
+    const dueIn = await store.nextDueIn(this.#keys())
+    return { isIdle: dueIn !== 0 && claims.isAtRest && pool.isEmpty, dueIn }
   }
 
   /** Resolves when nothing is due and nothing is executed here. */
@@ -185,8 +211,12 @@ export class DurableWorker implements Starter {
   }
 
   #descriptor(): WorkerDescriptor {
-    const concurrency = this.#params.concurrency ?? this.#context.options.worker.concurrency
+    const concurrency = this.#concurrency
     return { claimKeys: this.#keys(), concurrency, pid: process.pid, host: hostname() }
+  }
+
+  get #concurrency(): number {
+    return this.#params.concurrency ?? this.#context.options.worker.concurrency
   }
 
   /** A name that was given belongs to one live process at a time; else the first free one of this host is taken. */
@@ -208,6 +238,7 @@ export class DurableWorker implements Starter {
 }
 
 interface Parts {
+  name: string
   store: Store
   session: WorkerSession
   pool: RunPool

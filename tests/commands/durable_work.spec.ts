@@ -1,10 +1,20 @@
+import type { LoggerService } from '@adonisjs/core/types'
 import { test } from '@japa/runner'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import DurableWork from '../../commands/durable_work.ts'
+import { DurableWorker } from '../../src/worker/worker.ts'
 import { commandApp } from './command_app.ts'
+
+/** The messages that are logged from now on, in order. */
+function linesOf(logger: LoggerService): string[] {
+  const lines: string[] = []
+  const keep = (facts: unknown, message?: string) => lines.push(message ?? String(facts))
+  for (const level of ['info', 'warn', 'error'] as const) logger[level] = keep
+  return lines
+}
 
 test.group('durable:work', () => {
   test('--stop-when-idle runs what is due and ends', async ({ assert, fs, cleanup }) => {
@@ -33,19 +43,70 @@ test.group('durable:work', () => {
     await engine.start(fine, undefined, 'a')
     await engine.start(broken, undefined, 'b')
     const logger = await app.container.make('logger')
-    const lines: string[] = []
-    const keep = (_: unknown, message?: string) => lines.push(message ?? '')
-    logger.info = keep
-    logger.warn = keep
-
+    const lines = linesOf(logger)
     const command = await ace.create(DurableWork, ['--stop-when-idle'])
     await command.exec()
     assert.includeMembers(lines, [
       'run started: work.fine a',
       'run completed: work.fine a',
       'run started: work.broken b',
-      'run failed: work.broken b',
+      'run failed: work.broken b: Error: out of stock',
     ])
+    assert.equal(lines.at(-1), 'since the start: 2 started, 1 completed, 1 failed')
+  })
+
+  test('--quiet leaves out what happens to each run', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    await engine.start(
+      engine.register('work.quiet', '1', async () => {}),
+      undefined
+    )
+    const lines = linesOf(await app.container.make('logger'))
+    const command = await ace.create(DurableWork, ['--stop-when-idle', '--quiet', '--name=w1'])
+    await command.exec()
+    assert.lengthOf(lines, 2)
+    assert.match(lines[0] ?? '', /^durable worker "w1"/)
+    assert.equal(lines[1], 'since the start: 1 started, 1 completed')
+  })
+
+  test('says at its start what it is, and that it waits', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    for (const version of ['1', '2']) engine.register('work.told', version, async () => {})
+    const lines = linesOf(await app.container.make('logger'))
+    const command = await ace.create(DurableWork, ['--name=w1', '--concurrency=3'])
+    await command.exec()
+    assert.deepEqual(lines, [
+      `durable worker "w1" (pid ${process.pid}), store: memory, which ends with this process, up to 3 runs at once, ` +
+        '2 workflows: work.told@1, work.told@2',
+      'waiting: no run is due',
+    ])
+  })
+
+  test('says in how long it has something to do', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const ref = engine.register('work.sleeps', '1', (ctx) => ctx.sleep('1 hour'))
+    await engine.start(ref, undefined)
+    const worker = new DurableWorker({ engine })
+    await worker.start()
+    await worker.whenIdle()
+    await worker.stop()
+    const lines = linesOf(await app.container.make('logger'))
+    const command = await ace.create(DurableWork, [])
+    await command.exec()
+    assert.match(lines.at(-1) ?? '', /^waiting: the next run is due in 3\d{3} s$/)
+  })
+
+  test('warns when no workflow was found', async ({ assert, fs, cleanup }) => {
+    const { app, ace } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const lines = linesOf(await app.container.make('logger'))
+    const command = await ace.create(DurableWork, ['--stop-when-idle'])
+    await command.exec()
+    assert.match(lines[0] ?? '', /, 0 workflows$/)
+    assert.match(lines[1] ?? '', /^No workflow was found.*app\/workflows/)
   })
 
   test('commits the router, so that steps can build URLs', async ({ assert, fs, cleanup }) => {
@@ -85,7 +146,7 @@ test.group('durable:work', () => {
     const command = await ace.create(DurableWork, ['--stop-when-idle'])
     await command.exec()
     command.assertFailed()
-    assert.match(printed() + String(command.error), /broken_for_work\.ts: no tariff/)
+    assert.match(printed(), /^.*Cannot load .*broken_for_work\.ts: no tariff.*$/)
     assert.isTrue(app.isTerminated)
   })
 })
@@ -149,6 +210,12 @@ test.group('durable:work | process', () => {
   test('--json prints one object per event', async ({ assert, fs, cleanup }) => {
     const { child, lines } = start(fs.basePath, { flags: ['--json'] })
     cleanup(() => void child.kill('SIGKILL'))
+    const started = await lines.next()
+    assert.containSubset(JSON.parse(started.value ?? ''), {
+      event: 'worker.started',
+      workflows: ['work_process.stuck@1'],
+      concurrency: 50,
+    })
     const { value } = await lines.next()
     assert.deepEqual(JSON.parse(value ?? ''), {
       event: 'run.started',

@@ -42,6 +42,19 @@ test.group('Work report', () => {
     assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
   })
 
+  test('ends with what it has not summed up yet', ({ assert }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const summaries: WorkCounts[] = []
+    const report = new WorkReport(emitter, {
+      event() {},
+      summary: (counts) => summaries.push({ ...counts }),
+    })
+    emitter.emit('run.started', run)
+    report.stop()
+    report.stop()
+    assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
+  })
+
   test('says nothing after it has been stopped', ({ assert }) => {
     const emitter = new RunEventEmitter(() => {})
     const events: unknown[] = []

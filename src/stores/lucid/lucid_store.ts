@@ -74,12 +74,15 @@ function dialectFor(options: LucidStoreOptions, connection: string): Dialect {
  * PostgreSQL: two connections, a third while a row that is to be written is held by others.
  */
 export class LucidStore implements Store, TransactionalStore<Client> {
+  readonly description: string
   #dialect: Dialect
   #leases: Leases
   #connection: string
 
   constructor(options: LucidStoreOptions) {
     this.#connection = options.connection ?? options.db.primaryConnectionName
+    const client = options.db.manager.get(this.#connection)?.config.client ?? 'unknown'
+    this.description = `connection "${this.#connection}" (${client})`
     this.#dialect = dialectFor(options, this.#connection)
     this.#leases = new Leases(this.#dialect)
   }

@@ -28,6 +28,7 @@ import { strandedRuns } from './stranded_runs.ts'
  * connections. Nothing it gives away or takes in is shared with its tables.
  */
 export class MemoryStore implements Store {
+  readonly description = 'memory, which ends with this process'
   #listeners = new Set<() => void>()
 
   constructor(readonly database: MemoryDatabase = new MemoryDatabase()) {

@@ -1,0 +1,73 @@
+import type { SerializedError } from '../core/serialized_error.ts'
+import type { RunEventName, RunEvents } from '../engine/events.ts'
+import type { RunLogger } from '../types/step.ts'
+
+/** One thing that happened to a run, under the name of its event. */
+export type WorkEvent = { [Name in RunEventName]: { event: Name } & RunEvents[Name] }[RunEventName]
+
+/** Where events come from: an engine. */
+export interface EmitsRunEvents {
+  on<Name extends RunEventName>(name: Name, listener: (event: RunEvents[Name]) => void): () => void
+}
+
+const MOST_BLOCKED = 1_000
+
+/** Tells a logger what happens to runs: one line each, which holds all there is to know at a glance. */
+export class RunLog {
+  #log: RunLogger
+  #hasFields: boolean
+  /** Last line of each blocked run, which is offered again and again. */
+  #blocked = new Map<string, string>()
+
+  /**
+   * @param params.fields also passes the facts as an object, for logs that are searched. Where lines are printed for
+   * people, it would take a line per fact.
+   */
+  constructor(params: { log: RunLogger; fields: boolean }) {
+    this.#log = params.log
+    this.#hasFields = params.fields
+  }
+
+  /** Tells what goes wrong with the runs of this process, as long as there is the engine. */
+  followTrouble(engine: EmitsRunEvents): void {
+    engine.on('run.failed', (event) => this.write({ event: 'run.failed', ...event }))
+    engine.on('run.blocked', (event) => this.write({ event: 'run.blocked', ...event }))
+    engine.on('run.stalled', (event) => this.write({ event: 'run.stalled', ...event }))
+  }
+
+  write(event: WorkEvent): void {
+    const { runId, workflow } = event
+    const line = `${event.event.replace('.', ' ')}: ${workflow} ${runId}`
+    switch (event.event) {
+      case 'run.started':
+        return this.#say('info', event, line)
+      case 'run.completed':
+        this.#blocked.delete(runId)
+        return this.#say('info', event, line)
+      case 'run.failed':
+        this.#blocked.delete(runId)
+        return this.#say('error', event, `${line}: ${inOneLine(event.error)}`)
+      case 'run.blocked':
+        return this.#writeBlocked(event, `${line}: ${inOneLine(event.error)}`)
+      case 'run.stalled':
+        return this.#say('warn', event, `${line}: it neither asks nor awaits anything of ctx`)
+    }
+  }
+
+  /** Once, until something else is wrong with the run. */
+  #writeBlocked(event: WorkEvent & { event: 'run.blocked' }, line: string): void {
+    if (this.#blocked.get(event.runId) === line) return
+    if (this.#blocked.size >= MOST_BLOCKED) this.#blocked.clear()
+    this.#blocked.set(event.runId, line)
+    this.#say('error', event, line)
+  }
+
+  #say(level: 'info' | 'warn' | 'error', { event: _, ...facts }: WorkEvent, line: string): void {
+    if (this.#hasFields) this.#log[level](facts, line)
+    else this.#log[level](line)
+  }
+}
+
+function inOneLine({ code, name, message }: SerializedError): string {
+  return `${code ?? name}: ${message.replaceAll(/\s*\n\s*/g, ' ')}`
+}

@@ -1,0 +1,52 @@
+import { test } from '@japa/runner'
+import { RunLog } from '../../src/worker/run_log.ts'
+import { LogCapture } from '../engine/durable_app.ts'
+
+const run = { runId: 'a', workflow: 'orders.ship', version: '1', namespace: 'default' }
+const error = { name: 'NoStock', message: 'none left\n  of 7', code: 'no_stock', stack: 'at' }
+
+test.group('Run log', () => {
+  test('one line holds run, workflow, code and message', ({ assert }) => {
+    const log = new LogCapture()
+    const lines = new RunLog({ log, fields: false })
+    lines.write({ event: 'run.started', ...run })
+    lines.write({ event: 'run.failed', ...run, error })
+    lines.write({ event: 'run.failed', ...run, error: { name: 'Error', message: 'why' } })
+    assert.deepEqual(log.lines, [
+      { level: 'info', args: ['run started: orders.ship a'] },
+      { level: 'error', args: ['run failed: orders.ship a: no_stock: none left of 7'] },
+      { level: 'error', args: ['run failed: orders.ship a: Error: why'] },
+    ])
+  })
+
+  test('with fields the facts come with the line', ({ assert }) => {
+    const log = new LogCapture()
+    new RunLog({ log, fields: true }).write({ event: 'run.failed', ...run, error })
+    assert.deepEqual(log.lines[0]?.args, [
+      { ...run, error },
+      'run failed: orders.ship a: no_stock: none left of 7',
+    ])
+  })
+
+  test('a run that is blocked again is told of when something else is wrong', ({ assert }) => {
+    const log = new LogCapture()
+    const lines = new RunLog({ log, fields: false })
+    const other = { ...error, message: 'another' }
+    for (const shown of [error, error, other, error])
+      lines.write({ event: 'run.blocked', ...run, error: shown })
+    lines.write({ event: 'run.blocked', ...run, runId: 'b', error })
+    lines.write({ event: 'run.completed', ...run })
+    lines.write({ event: 'run.blocked', ...run, error })
+    assert.deepEqual(
+      log.lines.map(({ args }) => args[0]),
+      [
+        'run blocked: orders.ship a: no_stock: none left of 7',
+        'run blocked: orders.ship a: no_stock: another',
+        'run blocked: orders.ship a: no_stock: none left of 7',
+        'run blocked: orders.ship b: no_stock: none left of 7',
+        'run completed: orders.ship a',
+        'run blocked: orders.ship a: no_stock: none left of 7',
+      ]
+    )
+  })
+})
