@@ -8,8 +8,10 @@ import { Registry } from '../src/engine/registry.ts'
 import type { InstanceMaker } from '../src/engine/step_declarations.ts'
 import { E_INVALID_CONFIG } from '../src/errors.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
+import { RunLog } from '../src/worker/run_log.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
+import { describeWorker } from '../src/worker/worker_description.ts'
 
 declare module '@adonisjs/core/types' {
   interface ContainerBindings {
@@ -46,13 +48,16 @@ export default class DurableProvider {
     const { options } = await this.app.container.make('durable.config')
     if (!options.worker.embedded) return
     const engine = await this.app.container.make(WorkflowEngine)
+    const logger = await this.app.container.make('logger')
+    // During development lines are printed for people: a fact each would take a line of its own.
+    new RunLog({ log: logger, fields: !this.app.inDev }).followTrouble(engine)
     this.#worker = new DurableWorker({ engine, watchdog: isWatchdogWanted(this.app) })
     // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
     this.app.listenOnce('SIGINT', () => void this.app.terminate())
     try {
       await this.#worker.start()
+      logger.info(describeWorker(this.#worker.description))
     } catch (err) {
-      const logger = await this.app.container.make('logger')
       logger.error({ err }, 'The embedded worker could not start: this server runs no workflows')
     }
   }

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
 import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { FatalError } from '../../src/errors.ts'
 import { RecordingStore } from './recording_store.ts'
 
 type Environment = 'web' | 'console' | 'repl' | 'test'
@@ -122,6 +123,32 @@ test.group('DurableProvider | lifecycle', () => {
     const { app } = await bootApp({ fs, cleanup }, { environment: 'web', config })
     await app.start(() => {})
     assert.equal(await Greeting.start('Ada'), 'Hello Ada')
+  })
+
+  test('an embedded worker says what it executes, and logs which runs fail', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const config = { worker: { embedded: true } }
+    const environment = { environment: 'web', nodeEnv: 'development', config } as const
+    const { app } = await bootApp({ fs, cleanup }, environment)
+    const logger = await app.container.make('logger')
+    const lines: unknown[][] = []
+    logger.info = (...args: unknown[]) => void lines.push(['info', ...args])
+    logger.error = (...args: unknown[]) => void lines.push(['error', ...args])
+    await app.start(() => {})
+    const engine = await app.container.make('durable')
+    const ref = engine.register('provider.fails', '1', async () => {
+      throw new FatalError('none left', 'no_stock')
+    })
+    await engine.start(ref, undefined, 'a')
+    await engine.waitForRun('a')
+    await Greeting.start('Ada')
+    assert.match(String(lines[0]?.[1]), /^durable worker ".*" \(pid \d+\), store: memory/)
+    assert.deepEqual(lines.slice(1), [
+      ['error', 'run failed: provider.fails a: no_stock: none left'],
+    ])
   })
 
   test('a worker that cannot start leaves the server running, and says why', async ({
