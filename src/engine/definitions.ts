@@ -8,6 +8,8 @@ export type WorkflowBody = (ctx: WorkflowCtx, input: unknown) => unknown
 export interface WorkflowDefinition {
   name: string
   version: string
+  /** Decides which version is the default one; see the registry. */
+  writtenAs: 'class' | 'function'
   origin: string | null
   /** Tags of every run. */
   tags: readonly string[]

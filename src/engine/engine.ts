@@ -119,6 +119,7 @@ export class WorkflowEngine {
       {
         name,
         version,
+        writtenAs: 'function',
         origin: this.#deps.options.origin,
         tags: [],
         input: checkSchema(options.input, `"input" of workflow "${name}"`),
@@ -301,7 +302,10 @@ export class WorkflowEngine {
   async #named(workflow: LazyWorkflowTarget) {
     const { registry, discover } = this.#deps
     const named = await resolveWorkflowTarget(workflow, this.#environment)
-    if (!registry.workflow(named.name, named.version)) await discover()
+    const met = registry.workflow(named.name, named.version)
+    // Which version of a class is the default one is known only when all of its files are.
+    const isOpen = named.version === undefined && met?.writtenAs === 'class'
+    if (!met || isOpen) await discover()
     const known = registry.workflow(named.name, named.version)
     if (known) return known
     const { name, version } = named

@@ -1,4 +1,5 @@
 import { checkName } from '../core/name.ts'
+import { compareVersions } from '../core/version_order.ts'
 import { E_DUPLICATE_STEP, E_WORKFLOW_ALREADY_REGISTERED } from '../errors.ts'
 import type { StepDefinition, WorkflowDefinition } from './definitions.ts'
 
@@ -13,6 +14,15 @@ function isSameSource(
 
 function placeOf({ file, registeredIn }: WorkflowDefinition): string {
   return file ?? registeredIn ?? 'code outside the discovered files'
+}
+
+/**
+ * The version that a name alone stands for: of functions the one registered last, since somebody chose the order. Classes
+ * are met in any order, so of them it is the highest one, and a function goes before them.
+ */
+function defaultOf(versions: readonly WorkflowDefinition[]): WorkflowDefinition | undefined {
+  const byFunction = versions.findLast(({ writtenAs }) => writtenAs === 'function')
+  return byFunction ?? versions.toSorted((a, b) => compareVersions(a.version, b.version)).at(-1)
 }
 
 /** The workflows and steps that this process knows. */
@@ -45,10 +55,11 @@ export class Registry {
     this.#changed()
   }
 
-  /** Without a version: the one registered last. Undefined: unknown here. */
+  /** Undefined: unknown here. Without a version: the default one. */
   workflow(name: string, version?: string): WorkflowDefinition | undefined {
     const versions = this.#workflows.get(name)
-    return version === undefined ? [...(versions?.values() ?? [])].at(-1) : versions?.get(version)
+    if (version !== undefined) return versions?.get(version)
+    return versions && defaultOf([...versions.values()])
   }
 
   /** Every version of every workflow, in order of registration. */

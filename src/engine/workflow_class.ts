@@ -116,6 +116,7 @@ export function workflowDefinition(
   return {
     name,
     version: version ?? '1',
+    writtenAs: 'class',
     origin: params.origin,
     tags: tags ?? [],
     input: null,

@@ -10,7 +10,7 @@ import {
   type ClassEnvironment,
 } from './workflow_class.ts'
 
-/** A workflow by name; without a version: the one registered last. */
+/** A workflow by name; without a version: its default one. */
 export interface NamedWorkflow {
   name: string
   version?: string | undefined

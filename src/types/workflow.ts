@@ -17,7 +17,7 @@ export interface WorkflowClass<I = any, O = any> {
 /** Names a workflow without importing it. */
 export interface WorkflowRef<I = any, O = any> {
   readonly 'name': string
-  /** Default: the version registered last. */
+  /** Default: of classes the highest version, of functions the one registered last. */
   readonly 'version'?: string | undefined
   readonly '~types'?: { input: I; output: O }
 }

@@ -11,6 +11,7 @@ export function workflowDefinitionOf(
   return {
     name: 'echo',
     version: '1',
+    writtenAs: 'function',
     origin: null,
     tags: [],
     input: null,

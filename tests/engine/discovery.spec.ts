@@ -167,6 +167,19 @@ test.group('Discovery', () => {
     )
   })
 
+  test('the default version is the highest one, whatever the files are called', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/ship_order.ts', workflowSource('ship', { version: '10' }))
+    await fs.create('app/workflows/ship_order_v1.ts', workflowSource('ship', { version: '1' }))
+    await fs.create('app/workflows/ship_order_v9.ts', workflowSource('ship', { version: '9' }))
+    const { discovery, registry } = discoveryIn(fs)
+    await discovery.discover()
+    assert.equal(registry.workflow('ship')?.version, '10')
+  })
+
   test('looks once, also for calls at the same time', async ({ assert, fs: files }) => {
     const fs = projectIn(files)
     await fs.create('app/workflows/one.ts', workflowSource('one'))

@@ -3,7 +3,7 @@ import { Registry } from '../../src/engine/registry.ts'
 import { stepDefinitionOf, workflowDefinitionOf } from './definition_factory.ts'
 
 test.group('Registry | workflows', () => {
-  test('finds a workflow by name and version, and the version registered last by name alone', ({
+  test('finds a workflow by name and version, and the function registered last by name alone', ({
     assert,
   }) => {
     const registry = new Registry()
@@ -17,6 +17,24 @@ test.group('Registry | workflows', () => {
     assert.isUndefined(registry.workflow('echo', '3'))
     assert.isUndefined(registry.workflow('other'))
     assert.deepEqual(registry.workflows(), [first, last])
+  })
+
+  test('finds the highest version of classes by name alone, in whatever order they were met', ({
+    assert,
+  }) => {
+    const registry = new Registry()
+    for (const version of ['9', '10', '2'])
+      registry.registerWorkflow(workflowDefinitionOf({ version, writtenAs: 'class' }))
+    assert.equal(registry.workflow('echo')?.version, '10')
+    registry.registerWorkflow(workflowDefinitionOf({ version: '11', writtenAs: 'class' }))
+    assert.equal(registry.workflow('echo')?.version, '11')
+  })
+
+  test('a function goes before classes of its name', ({ assert }) => {
+    const registry = new Registry()
+    registry.registerWorkflow(workflowDefinitionOf({ version: '1' }))
+    registry.registerWorkflow(workflowDefinitionOf({ version: '2', writtenAs: 'class' }))
+    assert.equal(registry.workflow('echo')?.version, '1')
   })
 
   test('replaces a definition when the same file is evaluated again, without making it the latest', ({
