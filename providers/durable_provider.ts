@@ -8,6 +8,7 @@ import { Registry } from '../src/engine/registry.ts'
 import type { InstanceMaker } from '../src/engine/step_declarations.ts'
 import { E_INVALID_CONFIG } from '../src/errors.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
+import { Loop } from '../src/worker/loop.ts'
 import { RunLog } from '../src/worker/run_log.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
@@ -20,6 +21,9 @@ declare module '@adonisjs/core/types' {
   }
 }
 
+/** How often the files of workflows and steps are looked at in development. */
+const FILE_WATCH_MS = 1_000
+
 /**
  * Binds the engine and, in a web server that is configured so, runs a worker beside it. Building the engine opens
  * nothing and reads nothing: the store and the files of workflows are opened when something is first asked of it.
@@ -27,6 +31,8 @@ declare module '@adonisjs/core/types' {
 export default class DurableProvider {
   #engine: WorkflowEngine | undefined
   #worker: DurableWorker | undefined
+  #discovery: Discovery | undefined
+  #fileWatch: Loop | undefined
   #forgetEngine = () => {}
 
   constructor(protected app: ApplicationService) {}
@@ -57,9 +63,23 @@ export default class DurableProvider {
     try {
       await this.#worker.start()
       logger.info(describeWorker(this.#worker.description))
+      if (this.app.inDev) this.#watchFiles(logger)
     } catch (err) {
       logger.error({ err }, 'The embedded worker could not start: this server runs no workflows')
     }
+  }
+
+  /** A workflow whose file is new may be started by another process: nothing here would ask for it. */
+  #watchFiles(logger: LoggerService) {
+    this.#fileWatch = new Loop({
+      pass: async () => {
+        await this.#discovery?.discoverChanges()
+        return FILE_WATCH_MS
+      },
+      retryMs: FILE_WATCH_MS,
+      onError: (err) => logger.error({ err }, 'Files of workflows or steps were not loaded'),
+    })
+    this.#fileWatch.start()
   }
 
   async #config(): Promise<ResolvedConfig> {
@@ -79,7 +99,7 @@ export default class DurableProvider {
       resolving: (target, callback) => container.resolving(target, callback),
     }
     const registry = new Registry()
-    const discovery = new Discovery({
+    const discovery = (this.#discovery = new Discovery({
       registry,
       maker,
       logger,
@@ -87,7 +107,7 @@ export default class DurableProvider {
       inDevelopment: this.app.inDev,
       workflowsPath: this.app.makePath(options.workflowsPath ?? this.#directory('workflows')),
       stepsPath: this.app.makePath(options.stepsPath ?? this.#directory('steps')),
-    })
+    }))
     this.#engine = new WorkflowEngine({
       registry,
       openStore: async () => (await store.resolver(this.app))(),
@@ -105,6 +125,7 @@ export default class DurableProvider {
   }
 
   async #stop(): Promise<void> {
+    await this.#fileWatch?.stop()
     await this.#worker?.stop()
     await this.#engine?.stop()
     this.#forgetEngine()

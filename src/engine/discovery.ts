@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { E_DISCOVERY_FAILED, E_INVALID_WORKFLOW, E_WORKFLOW_ALREADY_REGISTERED } from '../errors.ts'
@@ -26,6 +26,12 @@ async function sourceFiles(directory: string): Promise<string[]> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
     throw error
   }
+}
+
+/** Another text whenever one of the files came, went or was written to. */
+async function traceOf(files: readonly string[]): Promise<string> {
+  const times = files.map((file) => stat(file).then(({ mtimeMs }) => `${file} ${mtimeMs}`))
+  return (await Promise.all(times)).join('\n')
 }
 
 /** The module of a file as it is now: under hot reload, a changed file is evaluated again. */
@@ -65,6 +71,8 @@ export class Discovery {
   #found: Promise<void> | undefined
   #workflowFiles: string[] = []
   #stepFiles: string[] = []
+  /** The trace of all files at the last look, in development. */
+  #trace = ''
   /** What each file was when it was last imported, in development. */
   readonly #modules = new Map<string, object>()
 
@@ -91,10 +99,21 @@ export class Discovery {
     return this.#found
   }
 
-  async #look(): Promise<void> {
+  /**
+   * For development: looks again if a file came, went or was written to since the last look, whichever way that look
+   * ended. Rejects as `discover` does.
+   */
+  async discoverChanges(): Promise<void> {
     const { workflowsPath, stepsPath } = this.#params
+    const files = [...(await sourceFiles(workflowsPath)), ...(await sourceFiles(stepsPath))]
+    if ((await traceOf(files)) !== this.#trace) await this.discover()
+  }
+
+  async #look(): Promise<void> {
+    const { workflowsPath, stepsPath, inDevelopment } = this.#params
     this.#workflowFiles = await sourceFiles(workflowsPath)
     this.#stepFiles = await sourceFiles(stepsPath)
+    if (inDevelopment) this.#trace = await traceOf([...this.#workflowFiles, ...this.#stepFiles])
     for (const file of this.#workflowFiles)
       this.#register(file, workflowsOf(await importFile(file)))
     for (const file of this.#stepFiles) await importFile(file)
@@ -125,8 +144,14 @@ export class Discovery {
       seen.add(key)
       const known = registry.workflow(name, version)
       if (known?.source === target && known.file !== null) continue
-      registry.registerWorkflow(this.#definitionOf(target, file))
+      const replace = known !== undefined && this.#isGone(known.file)
+      registry.registerWorkflow(this.#definitionOf(target, file), { replace })
     }
+  }
+
+  /** Whether it is a file of an earlier look, which has been renamed or removed since: in development only. */
+  #isGone(file: string | null): boolean {
+    return this.#params.inDevelopment && file !== null && !this.#workflowFiles.includes(file)
   }
 
   #definitionOf(target: WorkflowClass, file: string) {

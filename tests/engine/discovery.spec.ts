@@ -1,5 +1,6 @@
 import type { FileSystem } from '@japa/file-system'
 import { test } from '@japa/runner'
+import { rename, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Discovery } from '../../src/engine/discovery.ts'
@@ -206,6 +207,40 @@ test.group('Discovery | development', () => {
     await discovery.discover()
     assert.equal(registrations, 1)
     assert.equal(registry.workflow('two')?.name, 'two')
+  })
+
+  test('looks for changes only when a file came or was written to, also after a look that failed', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/one.ts', workflowSource('one'))
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    let registrations = 0
+    registry.onChange(() => registrations++)
+    await discovery.discoverChanges()
+    assert.equal(registrations, 0)
+    await fs.create('app/workflows/two.ts', workflowSource('two'))
+    await discovery.discoverChanges()
+    assert.equal(registry.workflow('two')?.name, 'two')
+
+    await fs.create('app/workflows/broken.ts', 'throw new Error("no tariff")')
+    await assert.rejects(() => discovery.discoverChanges(), /broken\.ts: no tariff/)
+    await discovery.discoverChanges()
+    await utimes(join(fs.basePath, 'app/workflows/broken.ts'), 1, 1)
+    await assert.rejects(() => discovery.discoverChanges(), /broken\.ts: no tariff/)
+  })
+
+  test('a file that was renamed is the same workflow', async ({ assert, fs: files }) => {
+    const fs = projectIn(files)
+    await fs.create('app/workflows/one.ts', workflowSource('one'))
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    const renamed = join(fs.basePath, 'app/workflows/renamed.ts')
+    await rename(join(fs.basePath, 'app/workflows/one.ts'), renamed)
+    await discovery.discoverChanges()
+    assert.equal(registry.workflow('one')?.file, renamed)
   })
 
   test('each body is made of the class that its file exports at that time', async ({

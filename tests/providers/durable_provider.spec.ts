@@ -3,10 +3,11 @@ import type { ApplicationService } from '@adonisjs/core/types'
 import { test } from '@japa/runner'
 import type { TestContext } from '@japa/runner/core'
 import { pathToFileURL } from 'node:url'
-import { BaseWorkflow } from '../../src/base_workflow.ts'
+import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
 import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
+import { DurableApp } from '../engine/durable_app.ts'
 import { RecordingStore } from './recording_store.ts'
 
 type Environment = 'web' | 'console' | 'repl' | 'test'
@@ -150,6 +151,32 @@ test.group('DurableProvider | lifecycle', () => {
       ['error', 'run failed: provider.fails a: no_stock: none left'],
     ])
   })
+
+  test('in development an embedded worker executes a workflow whose file is new, started elsewhere', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const config = { worker: { embedded: true } }
+    const nodeEnv = 'development'
+    const { app, store } = await bootApp({ fs, cleanup }, { environment: 'web', nodeEnv, config })
+    await app.start(() => {})
+    const another = new DurableApp({ store })
+    const target = workflowRef<undefined, string>('provider.late', '1')
+    const { runId } = await another.engine.start(target, undefined)
+    const base = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
+    await fs.create(
+      'app/workflows/late_for_provider.ts',
+      `import { BaseWorkflow } from ${base}
+       export default class Late extends BaseWorkflow {
+         static workflow = { name: 'provider.late' }
+         async run() { return 'found' }
+       }`
+    )
+    const engine = await app.container.make('durable')
+    const { output } = await engine.waitForRun(runId, { timeoutMs: 8_000 })
+    assert.equal(output, 'found')
+  }).timeout(10_000)
 
   test('a worker that cannot start leaves the server running, and says why', async ({
     assert,
