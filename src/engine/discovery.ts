@@ -30,8 +30,8 @@ async function sourceFiles(directory: string): Promise<string[]> {
 
 /** Another text whenever one of the files came, went or was written to. */
 async function traceOf(files: readonly string[]): Promise<string> {
-  const times = files.map((file) => stat(file).then(({ mtimeMs }) => `${file} ${mtimeMs}`))
-  return (await Promise.all(times)).join('\n')
+  const stats = await Promise.all(files.map((file) => stat(file)))
+  return files.map((file, index) => `${file} ${stats[index]?.mtimeMs}`).join('\n')
 }
 
 /** The module of a file as it is now: under hot reload, a changed file is evaluated again. */
