@@ -64,7 +64,7 @@ const layers = {
   },
   type_entry: { is: 'types/main\\.ts$', imports: ['everything'] },
   setup: { is: 'configure/', imports: [] },
-  commands: { is: 'commands/', imports: ['core', 'contracts', 'facade', 'errors'] },
+  commands: { is: 'commands/', imports: ['core', 'contracts', 'engine', 'errors'] },
   configuration: { is: 'define_config\\.ts$', imports: ['everything'] },
 }
 

@@ -1,22 +1,32 @@
-import { args, BaseCommand, flags } from '@adonisjs/core/ace'
+import { args, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
-import type { HistoryRecord, Wait } from '../src/core/history.ts'
+import { countChildren, statusesInWords } from '../src/commands/child_counts.ts'
+import { DurableCommand } from '../src/commands/durable_command.ts'
+import { readableInstant, readableJson } from '../src/commands/readable.ts'
+import {
+  forPrograms,
+  readChildren,
+  readRunDetails,
+  type RunDetails,
+} from '../src/commands/run_details.ts'
+import { waitingFor } from '../src/commands/waiting_for.ts'
+import { errorLine } from '../src/core/error_line.ts'
+import type { HistoryRecord } from '../src/core/history.ts'
+import type { RunRow } from '../src/core/run.ts'
+import { decodeError, type SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import type { WorkflowRun } from '../src/engine/workflow_run.ts'
 
-function instant(ms: number | null): string {
-  return ms === null ? '' : new Date(ms).toISOString()
-}
+const LONGEST_ERROR = 80
 
-/** What an open operation waits for, in words. */
-function waitingFor({ token, target, dueAt }: Wait): string {
-  if (token !== null) return `signal "${token}"${dueAt === null ? '' : ` until ${instant(dueAt)}`}`
-  if (target !== null) return `run ${target}`
-  return dueAt === null ? 'a wake' : instant(dueAt)
+/** Why an operation failed, short enough for a table. */
+function errorOf({ error }: HistoryRecord): string {
+  const line = error === null ? '' : errorLine(decodeError(error))
+  return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR - 3)}...` : line
 }
 
 /** Shows one run with its history and what it waits for. Exit codes: 0 shown, 1 there is no such run. */
-export default class DurableShow extends BaseCommand {
+export default class DurableShow extends DurableCommand {
   static override commandName = 'durable:show'
   static override description = 'Show a run, its history and what it waits for'
   static override options: CommandOptions = { startApp: true }
@@ -24,71 +34,116 @@ export default class DurableShow extends BaseCommand {
   @args.string({ description: 'Id of the run' })
   declare runId: string
 
-  @flags.boolean({ description: 'Print JSON: { run, history, waits }' })
+  @flags.boolean({ description: 'Also list the runs that it has started' })
+  declare children?: boolean
+
+  @flags.boolean({
+    description:
+      'Print JSON: { run, history, waits, childCounts }, with --children also { children }',
+  })
   declare json?: boolean
 
   override async run() {
     const engine = await this.app.container.make(WorkflowEngine)
-    const run = await engine.getRun(this.runId)
-    const history = await engine.getHistory(this.runId)
-    if (!run || !history) {
-      this.logger.error(`There is no run "${this.runId}"`)
-      this.exitCode = 1
-      return
-    }
+    const details = await readRunDetails(engine, this.runId)
+    const children = this.children ? await readChildren(engine, this.runId) : undefined
     if (this.json) {
-      const shown = { run, history: history.records, waits: history.waits }
-      this.logger.log(JSON.stringify(shown, null, 2))
+      this.logger.log(readableJson({ ...forPrograms(details), children }, 2))
       return
     }
-    this.#showRun(run)
-    this.#showHistory(history.records)
-    this.#showWaits(history.waits)
+    this.#showRun(details.run)
+    this.#showHistory(details)
+    this.#showWaits(details)
+    if (children) this.#showChildren(children)
   }
 
   #showRun(run: WorkflowRun): void {
-    const facts: [string, string | null][] = [
+    const { parent, error } = run
+    this.#showFacts([
       ['run', run.id],
       ['workflow', `${run.workflow}, version ${run.version}`],
       ['status', run.status],
       ['namespace', run.namespace],
       ['tags', run.tags.join(', ')],
-      ['parent', run.parent && `${run.parent.runId}, operation ${run.parent.seq}`],
+      ['parent', parent && `${parent.runId}, operation ${parent.seq}, index ${parent.index}`],
       ['worker', run.owner],
-      ['created', instant(run.createdAt)],
-      ['started', instant(run.startedAt)],
-      ['ended', instant(run.endedAt)],
-      ['input', JSON.stringify(run.input) ?? ''],
-      ['output', JSON.stringify(run.output) ?? ''],
-      ['error', run.error ? `${run.error.code ?? run.error.name}: ${run.error.message}` : ''],
+      ['recoveries', run.recoveryAttempts > 0 ? String(run.recoveryAttempts) : null],
+      ['created', readableInstant(run.createdAt)],
+      ['started', readableInstant(run.startedAt)],
+      ['ended', readableInstant(run.endedAt)],
+      ['input', readableJson(run.input)],
+      ['output', readableJson(run.output)],
+      ...(error ? this.#factsOf(error, 'error') : []),
+      ['stack', error?.stack ?? null],
+    ])
+  }
+
+  #factsOf(error: SerializedError, label: string): [string, string][] {
+    return [
+      [label, `${error.code ?? error.name}: ${error.message}`],
+      ['details', readableJson(error.details, 2)],
+      ...(error.cause ? this.#factsOf(error.cause, 'cause') : []),
     ]
+  }
+
+  /** One fact a line; what has several lines is indented. */
+  #showFacts(facts: [string, string | null][]): void {
     const width = Math.max(...facts.map(([name]) => name.length)) + 2
     for (const [name, fact] of facts) {
-      if (fact) this.logger.log(`${name.padEnd(width)}${fact}`)
+      if (!fact) continue
+      const [first = '', ...rest] = fact.split('\n')
+      this.logger.log(`${name.padEnd(width)}${first}`)
+      for (const line of rest) this.logger.log(`${' '.repeat(width)}${line}`)
     }
   }
 
-  #showHistory(records: HistoryRecord[]): void {
-    if (records.length === 0) return
-    const table = this.ui.table().head(['seq', 'operation', 'name', 'status', 'attempts', 'ended'])
-    for (const record of records) {
+  #showHistory({ history, childCounts }: RunDetails): void {
+    if (history.length === 0) return
+    const head = ['seq', 'operation', 'name', 'status', 'attempts', 'children', 'error', 'ended']
+    const table = this.ui.table().head(head)
+    for (const record of history) {
+      const isLive = record.generation === 0
+      const counts = isLive ? childCounts.get(record.seq) : undefined
       table.row([
-        record.generation === 0 ? String(record.seq) : `${record.seq} (retired)`,
+        isLive ? String(record.seq) : `${record.seq} (retired)`,
         record.kind,
         record.name,
         record.status,
         String(record.attempts),
-        instant(record.endedAt),
+        counts ? statusesInWords(counts) : '',
+        errorOf(record),
+        readableInstant(record.endedAt),
       ])
     }
     table.render()
   }
 
-  #showWaits(waits: Wait[]): void {
+  #showWaits({ waits, childCounts }: RunDetails): void {
     if (waits.length === 0) return
     const table = this.ui.table().head(['seq', 'operation', 'waits for', 'since'])
     for (const wait of waits) {
-      table.row([String(wait.seq), wait.kind, waitingFor(wait), instant(wait.openedAt)])
+      table.row([
+        String(wait.seq),
+        wait.kind,
+        waitingFor(wait, childCounts.get(wait.seq) ?? countChildren([])),
+        readableInstant(wait.openedAt),
+      ])
+    }
+    table.render()
+  }
+
+  #showChildren(children: RunRow[]): void {
+    if (children.length === 0) return this.logger.info('It has started no runs')
+    const table = this.ui.table().head(['seq', 'index', 'run', 'workflow', 'status', 'error'])
+    for (const { id, workflow, version, status, errorCode, parent } of children) {
+      table.row([
+        String(parent?.seq),
+        String(parent?.index),
+        id,
+        `${workflow} (${version})`,
+        status,
+        errorCode ?? '',
+      ])
     }
     table.render()
   }

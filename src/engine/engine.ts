@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type {
+  ChildState,
   RunPage,
   RunQuery,
   Store,
@@ -206,6 +207,12 @@ export class WorkflowEngine {
   async getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
     const store = await this.#open()
     return store.getHistory(runId)
+  }
+
+  /** Indexes of the children that an operation has started, and where each stands, without payloads. */
+  async childStates(parent: { runId: string; seq: number }): Promise<ChildState[]> {
+    const store = await this.#open()
+    return store.childStates(parent)
   }
 
   /** Resolves when the run has ended, however; rejects with E_RUN_NOT_FOUND, or E_WAIT_TIMEOUT after `timeoutMs`. */

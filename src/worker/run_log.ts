@@ -1,4 +1,4 @@
-import type { SerializedError } from '../core/serialized_error.ts'
+import { errorLine } from '../core/error_line.ts'
 import type { RunEventName, RunEvents } from '../engine/events.ts'
 import type { RunLogger } from '../types/step.ts'
 
@@ -46,9 +46,9 @@ export class RunLog {
         return this.#say('info', event, line)
       case 'run.failed':
         this.#blocked.delete(runId)
-        return this.#say('error', event, `${line}: ${inOneLine(event.error)}`)
+        return this.#say('error', event, `${line}: ${errorLine(event.error)}`)
       case 'run.blocked':
-        return this.#writeBlocked(event, `${line}: ${inOneLine(event.error)}`)
+        return this.#writeBlocked(event, `${line}: ${errorLine(event.error)}`)
       case 'run.stalled':
         return this.#say('warn', event, `${line}: it neither asks nor awaits anything of ctx`)
     }
@@ -66,8 +66,4 @@ export class RunLog {
     if (this.#hasFields) this.#log[level](facts, line)
     else this.#log[level](line)
   }
-}
-
-function inOneLine({ code, name, message }: SerializedError): string {
-  return `${code ?? name}: ${message.replaceAll(/\s*\n\s*/g, ' ')}`
 }

@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import DurableShow from '../../commands/durable_show.ts'
+import { FatalError } from '../../src/errors.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
 import { commandApp, type CommandApp } from './command_app.ts'
 
@@ -33,6 +34,70 @@ test.group('durable:show', () => {
     assert.match(printed(), /1\|signal\|signal "approved"\|/)
   })
 
+  test('shows why a run has failed, with details and causes', async ({ assert, fs, cleanup }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const invalid = () => new FatalError('two fields', 'invalid_line', [{ field: 'iata' }])
+    const ref = engine.register('commands.show_failed', '1', async (ctx) => {
+      await ctx.localStep('check', () => Promise.reject(invalid())).catch(() => {})
+      throw Object.assign(invalid(), { cause: new Error('the file is old') })
+    })
+    await engine.start(ref, undefined, 'shown')
+    await work(application)
+
+    const command = await ace.create(DurableShow, ['shown'])
+    await command.exec()
+    assert.match(printed(), /^error +invalid_line: two fields$/m)
+    assert.match(printed(), /^details +\[\n +\{\n +"field": "iata"\n +\}\n +\]$/m)
+    assert.match(printed(), /^cause +Error: the file is old$/m)
+    assert.match(printed(), /^stack +FatalError: two fields\n +at /m)
+    assert.match(printed(), /0\|local_step\|check\|failed\|1\|\|invalid_line: two fields\|/)
+  })
+
+  test('says how many children have ended how, and lists them with --children', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const line = engine.register('commands.show_line', '1', async (ctx, input: number) => {
+      if (input === 0) throw new FatalError('empty', 'invalid_line')
+      if (input === 2) await ctx.waitForSignal('approved')
+    })
+    const file = engine.register('commands.show_file', '1', async (ctx) => {
+      await ctx.allSettled(line, [0, 1])
+      await ctx.allSettled(line, [0, 1, 2, 2])
+    })
+    await engine.start(file, undefined, 'shown')
+    await work(application)
+
+    const plain = await ace.create(DurableShow, ['shown'])
+    await plain.exec()
+    assert.match(printed(), /0\|all_settled\|.*\|1 completed, 1 failed\|/)
+    assert.match(
+      printed(),
+      /children: 2 of 4 started have ended \(2 suspended, 1 completed, 1 failed\)/
+    )
+    assert.notInclude(printed(), 'shown.child.1.3')
+
+    ace.ui.logger.flushLogs()
+    const listing = await ace.create(DurableShow, ['shown', '--children'])
+    await listing.exec()
+    const listed = printed().match(/shown\.child\.\d\.\d/g)
+    assert.deepEqual(listed, [
+      'shown.child.0.0',
+      'shown.child.0.1',
+      'shown.child.1.0',
+      'shown.child.1.1',
+      'shown.child.1.2',
+      'shown.child.1.3',
+    ])
+    assert.match(printed(), /1\|0\|shown\.child\.1\.0\|.*\|failed\|invalid_line/)
+  })
+
   test('--json prints the run, its history and its waits', async ({ assert, fs, cleanup }) => {
     const application = await commandApp(fs.basePath)
     const { app, ace, engine, printed } = application
@@ -49,7 +114,32 @@ test.group('durable:show', () => {
     assert.containSubset(run, { id: 'shown', status: 'completed', output: 42 })
     assert.lengthOf(history, 1)
     assert.containSubset(history[0], { seq: 0, kind: 'local_step', name: 'answer' })
+    assert.equal(history[0].output, 42)
     assert.isEmpty(waits)
+  })
+
+  test('--json leaves nothing out', async ({ assert, fs, cleanup }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const line = engine.register('commands.json_line', '1', async (_, input: number) => {
+      if (input === 0) throw new FatalError('empty', 'invalid_line', { big: 7n })
+      return input
+    })
+    const file = engine.register('commands.json_file', '1', (ctx) => ctx.all(line, [0, 1]))
+    await engine.start(file, undefined, 'shown')
+    await work(application)
+
+    const command = await ace.create(DurableShow, ['shown', '--json', '--children'])
+    await command.exec()
+    const { run, history, childCounts, children } = JSON.parse(printed())
+    const error = { code: 'invalid_line', message: 'empty', details: { big: '7n' } }
+    assert.containSubset(run.error, error)
+    assert.containSubset(history[0], { kind: 'all', status: 'failed', error })
+    assert.deepEqual(childCounts, [
+      { seq: 0, started: 2, ended: 2, statuses: { failed: 1, completed: 1 } },
+    ])
+    assert.containSubset(children[1], { id: 'shown.child.0.1', status: 'completed' })
   })
 
   test('a run that does not exist ends with exit code 1', async ({ assert, fs, cleanup }) => {

@@ -1,0 +1,79 @@
+import type { HistoryRecord, Wait } from '../core/history.ts'
+import { decode } from '../core/payload.ts'
+import type { RunRow } from '../core/run.ts'
+import { decodeError, type SerializedError } from '../core/serialized_error.ts'
+import type { WorkflowEngine } from '../engine/engine.ts'
+import type { WorkflowRun } from '../engine/workflow_run.ts'
+import { E_RUN_NOT_FOUND } from '../errors.ts'
+import { countChildren, type ChildCounts } from './child_counts.ts'
+
+const PAGE = 1_000
+
+/** A recorded operation with its payloads decoded. */
+interface ShownRecord extends Omit<HistoryRecord, 'output' | 'error'> {
+  output?: unknown
+  error?: SerializedError
+}
+
+/** An open operation with its payloads decoded. */
+interface ShownWait extends Omit<Wait, 'error'> {
+  error?: SerializedError
+}
+
+/** Everything there is to know of a run. */
+export interface RunDetails {
+  run: WorkflowRun
+  history: HistoryRecord[]
+  waits: Wait[]
+  /** By position: of `all` and `allSettled`, and of children that are waited for. */
+  childCounts: Map<number, ChildCounts>
+}
+
+/** Reads a run. Throws E_RUN_NOT_FOUND. */
+export async function readRunDetails(engine: WorkflowEngine, runId: string): Promise<RunDetails> {
+  const run = await engine.getRun(runId)
+  const history = await engine.getHistory(runId)
+  if (!run || !history) throw new E_RUN_NOT_FOUND([runId])
+  const { records, waits } = history
+  const live = records.filter(({ generation }) => generation === 0)
+  const fanOuts = [...live, ...waits].filter(({ kind }) => kind === 'all' || kind === 'all_settled')
+  const childCounts = new Map<number, ChildCounts>()
+  for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
+    childCounts.set(seq, countChildren(await engine.childStates({ runId, seq })))
+  return { run, history: records, waits, childCounts }
+}
+
+/** Every run that a run has started, in the order in which it did. */
+export async function readChildren(engine: WorkflowEngine, parentId: string): Promise<RunRow[]> {
+  const children: RunRow[] = []
+  let after: string | undefined
+  do {
+    const { runs, next } = await engine.listRuns({ parentId, limit: PAGE, after })
+    children.push(...runs)
+    after = next ?? undefined
+  } while (after !== undefined)
+  const place = ({ parent }: RunRow) => parent ?? { seq: 0, index: 0 }
+  return children.sort((a, b) => place(a).seq - place(b).seq || place(a).index - place(b).index)
+}
+
+/** The same, for programs: with payloads decoded. */
+export function forPrograms({ run, history, waits, childCounts }: RunDetails): {
+  run: WorkflowRun
+  history: ShownRecord[]
+  waits: ShownWait[]
+  childCounts: (ChildCounts & { seq: number })[]
+} {
+  return {
+    run,
+    history: history.map(({ output, error, ...record }) => ({
+      ...record,
+      ...(output !== null && { output: decode(output) }),
+      ...(error !== null && { error: decodeError(error) }),
+    })),
+    waits: waits.map(({ error, ...wait }) => ({
+      ...wait,
+      ...(error !== null && { error: decodeError(error) }),
+    })),
+    childCounts: [...childCounts].map(([seq, counts]) => ({ seq, ...counts })),
+  }
+}

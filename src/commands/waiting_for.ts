@@ -1,0 +1,35 @@
+import { errorLine } from '../core/error_line.ts'
+import type { Wait } from '../core/history.ts'
+import { decodeError } from '../core/serialized_error.ts'
+import { statusesInWords, type ChildCounts } from './child_counts.ts'
+import { readableInstant } from './readable.ts'
+
+/** What an open operation waits for, in words. `children`: of those that it has started. */
+export function waitingFor(wait: Wait, children: ChildCounts): string {
+  const until = wait.dueAt === null ? '' : ` until ${readableInstant(wait.dueAt)}`
+  switch (wait.kind) {
+    case 'signal':
+      return `signal "${wait.token}"${until}`
+    case 'sleep':
+      return `time${until}`
+    case 'child':
+      return `run ${wait.target}${children.started > 0 ? `, ${statusesInWords(children)}` : ''}`
+    case 'all':
+    case 'all_settled':
+      return `children: ${children.ended} of ${children.started} started have ended (${statusesInWords(children)})`
+    case 'start_child':
+      return `the start of run ${wait.target}`
+    case 'local_step':
+    case 'step':
+      return nextAttempt(wait)
+    case 'send_signal':
+    case 'now':
+      return 'nothing'
+  }
+}
+
+function nextAttempt({ attempts, error, dueAt }: Wait): string {
+  const at = dueAt === null ? '' : ` at ${readableInstant(dueAt)}`
+  if (error === null) return `attempt ${attempts + 1}${at}`
+  return `attempt ${attempts + 1}${at}, after ${errorLine(decodeError(error))}`
+}

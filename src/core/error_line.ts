@@ -1,0 +1,8 @@
+/** A failure as one line: what is matched, and what is said. */
+export function errorLine(error: {
+  name: string
+  message: string
+  code?: string | undefined
+}): string {
+  return `${error.code ?? error.name}: ${error.message.replaceAll(/\s*\n\s*/g, ' ')}`
+}

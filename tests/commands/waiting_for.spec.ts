@@ -1,0 +1,47 @@
+import { test } from '@japa/runner'
+import { countChildren } from '../../src/commands/child_counts.ts'
+import { waitingFor } from '../../src/commands/waiting_for.ts'
+import type { Wait } from '../../src/core/history.ts'
+import { encodeError } from '../../src/core/serialized_error.ts'
+
+const wait: Omit<Wait, 'kind'> = {
+  ...{ seq: 3, name: 'x', after: 0, openedAt: 0, attempts: 0 },
+  ...{ token: null, target: null, dueAt: null, error: null },
+}
+const noon = Date.UTC(2030, 0, 1, 12)
+const none = countChildren([])
+const failure = encodeError({ name: 'Error', message: 'no\nanswer', code: 'timeout' })
+
+test.group('Waiting for, in words', () => {
+  for (const { open, children = none, words } of [
+    { open: { ...wait, kind: 'signal', token: 'paid' }, words: 'signal "paid"' },
+    {
+      open: { ...wait, kind: 'signal', token: 'paid', dueAt: noon },
+      words: 'signal "paid" until 2030-01-01T12:00:00.000Z',
+    },
+    { open: { ...wait, kind: 'sleep', dueAt: noon }, words: 'time until 2030-01-01T12:00:00.000Z' },
+    {
+      open: { ...wait, kind: 'child', target: 'r1' },
+      children: countChildren([{ index: 0, status: 'running' }]),
+      words: 'run r1, 1 running',
+    },
+    {
+      open: { ...wait, kind: 'all', target: 'r.' },
+      children: countChildren([
+        { index: 0, status: 'completed' },
+        { index: 1, status: 'dead' },
+        { index: 2, status: 'suspended' },
+      ]),
+      words: 'children: 2 of 3 started have ended (1 suspended, 1 completed, 1 dead)',
+    },
+    { open: { ...wait, kind: 'start_child', target: 'r1' }, words: 'the start of run r1' },
+    {
+      open: { ...wait, kind: 'local_step', attempts: 2, error: failure, dueAt: noon },
+      words: 'attempt 3 at 2030-01-01T12:00:00.000Z, after timeout: no answer',
+    },
+  ] satisfies { open: Wait; children?: ReturnType<typeof countChildren>; words: string }[]) {
+    test(words, ({ assert }) => {
+      assert.equal(waitingFor(open, children), words)
+    })
+  }
+})
