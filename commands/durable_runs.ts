@@ -28,6 +28,9 @@ export default class DurableRuns extends DurableCommand {
   @flags.string({ description: 'Only runs with this tag' })
   declare tag?: string
 
+  @flags.string({ description: 'Only runs that the run with this id has started' })
+  declare parent?: string
+
   @flags.number({ description: `At most so many runs: 1 to ${MOST}`, default: 50 })
   declare limit: number
 
@@ -46,8 +49,8 @@ export default class DurableRuns extends DurableCommand {
       return this.#refuse(`--limit must be a whole number from 1 to ${MOST}`)
     }
     const engine = await this.app.container.make(WorkflowEngine)
-    const { workflow, namespace, tag, limit, after } = this
-    const query = { status, workflow, namespace, tag, limit, after }
+    const { workflow, namespace, tag, parent: parentId, limit, after } = this
+    const query = { status, workflow, namespace, tag, parentId, limit, after }
     const page = await engine.listRuns(query)
     if (this.json) {
       this.logger.log(JSON.stringify(page, null, 2))

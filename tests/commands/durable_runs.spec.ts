@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import DurableRuns from '../../commands/durable_runs.ts'
+import { DurableWorker } from '../../src/worker/worker.ts'
 import { commandApp } from './command_app.ts'
 
 test.group('durable:runs', () => {
@@ -44,6 +45,31 @@ test.group('durable:runs', () => {
       ['one']
     )
     assert.isNull(next)
+  })
+
+  test('--parent lists the children of a run, and --namespace those of one', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app, ace, engine, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const line = engine.register('commands.line', '1', async () => {})
+    const file = engine.register('commands.file', '1', (ctx) => ctx.all(line, [1, 2]))
+    await engine.start(file, undefined, 'file')
+    await engine.start(line, 3, { runId: 'apart', namespace: 'blue' })
+    const worker = new DurableWorker({ engine })
+    await worker.start()
+    await worker.whenIdle()
+    await worker.stop()
+    const idsOf = async (...argv: string[]) => {
+      ace.ui.logger.flushLogs()
+      const command = await ace.create(DurableRuns, ['--json', ...argv])
+      await command.exec()
+      return JSON.parse(printed()).runs.map(({ id }: { id: string }) => id)
+    }
+    assert.sameMembers(await idsOf('--parent=file'), ['file.child.0.0', 'file.child.0.1'])
+    assert.deepEqual(await idsOf('--namespace=blue'), ['apart'])
   })
 
   test('without a match says so', async ({ assert, fs, cleanup }) => {
