@@ -1,1 +1,5 @@
-export {}
+export { storeConformance } from './store_conformance.ts'
+export { CRASH_MOMENTS, crashingStore } from './crash_store.ts'
+export type { ConformanceOptions, StoreCorruption, StoreUnderTest } from './store_conformance.ts'
+export type { CrashingStore, CrashMoment, CrashPoint } from './crash_store.ts'
+export type { Store } from '../contracts/store.ts'
