@@ -91,7 +91,8 @@ export class WorkerSession implements Lease {
       this.#instance = randomUUID()
       await this.#register({ takeOver: false })
     }
-    return leaseMs / 3
+    // A renewal that was answered too late gave nothing: another follows at once.
+    return this.isHeld ? leaseMs / 3 : 0
   }
 
   async #register({ takeOver }: { takeOver: boolean }): Promise<void> {
@@ -111,7 +112,7 @@ export class WorkerSession implements Lease {
     const isInTime = this.isHeld && this.#healthySince !== Infinity
     if (!isInTime) this.#healthySince = performance.now()
     this.#heldUntil = asked + this.#params.leaseMs * (1 - CLOCK_MARGIN)
-    this.#settle(true)
+    if (this.isHeld) this.#settle(true)
   }
 
   #settle(isHeld: boolean): void {

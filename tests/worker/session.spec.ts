@@ -23,7 +23,7 @@ test.group('Session of a worker', (group) => {
       leaseMs: LEASE_MS,
       log: new LogCapture(),
       descriptor: () => '{}',
-      onLost: () => losses++,
+      onLost: () => void losses++,
     })
     await session.start()
     return async () => {
@@ -32,6 +32,11 @@ test.group('Session of a worker', (group) => {
       await session.stop()
     }
   })
+
+  const isRecovered = async () => {
+    const { workers } = await store.recoverExpired()
+    return workers === 1
+  }
 
   test('holds the lease while it renews, and not from leaseMs after the last renewal that succeeded', async ({
     assert,
@@ -47,7 +52,7 @@ test.group('Session of a worker', (group) => {
 
   test('lets the lease lapse before the store does (P2)', async ({ assert }) => {
     connection.freeze(['renewWorker'])
-    await until(async () => (await store.recoverExpired()).workers === 1)
+    await until(isRecovered)
     assert.isFalse(session.isHeld)
   })
 
@@ -63,12 +68,25 @@ test.group('Session of a worker', (group) => {
     assert.equal(losses, 0)
   })
 
+  test('a renewal that is answered when what it gives has lapsed gives nobody the lease: the next one does (P2)', async ({
+    assert,
+  }) => {
+    connection.freeze(['renewWorker'])
+    await connection.called('renewWorker', 1)
+    const asked = performance.now()
+    await until(() => performance.now() - asked > LEASE_MS)
+    const held = session.held()
+    connection.thaw()
+    assert.isTrue(await held)
+    assert.isTrue(session.isHeld)
+  })
+
   test('a lease that others have recovered is lost to whoever asks, and a new instance follows', async ({
     assert,
   }) => {
     const owner = session.owner
     connection.freeze(['renewWorker'])
-    await until(async () => (await store.recoverExpired()).workers === 1)
+    await until(isRecovered)
     const held = session.held()
     connection.thaw()
     assert.isFalse(await held)
