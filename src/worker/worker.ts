@@ -66,7 +66,8 @@ export class DurableWorker implements Starter {
       ...{ context, lease: session },
       concurrency: this.#concurrency,
       onFree: () => {
-        if (this.#hasBacklog) claims.trigger()
+        // Slots become free in groups, with the flush that ends their runs: one claim fills them all.
+        if (this.#hasBacklog) setImmediate(() => claims.trigger())
       },
     })
     const task = recovery({

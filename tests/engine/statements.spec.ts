@@ -154,4 +154,25 @@ test.group('Statements of a run on SQLite', (group) => {
     assert.isAtMost(cost.statements, 5 * IN_FLIGHT + 6)
     assert.isAtMost(cost.transactions, 2)
   })
+
+  test('a fan-out starts its children in one write, claims them fifty at a time, and costs at most 8.26 for each', async ({
+    assert,
+  }) => {
+    const app = await openApp(count.trace)
+    const steps = registerSteps(app.engine)
+    const parent = app.engine.register('parent', '1', (ctx, children: number) =>
+      ctx.all(steps, Array<number>(children).fill(1))
+    )
+    const worker = await app.work({ concurrency: IN_FLIGHT })
+    await worker.whenIdle()
+    let outputs: unknown[] = []
+    const cost = await count.ofRuns(async () => {
+      const handle = await app.engine.start(parent, 4 * IN_FLIGHT)
+      outputs = await handle.result()
+    })
+    assert.deepEqual(outputs, Array(4 * IN_FLIGHT).fill([0]))
+    assert.isAtMost(cost.statements, 4 * IN_FLIGHT * 8 + 52)
+    // Start, children, four claims, four ends, and the parent's claim and end.
+    assert.isAtMost(cost.transactions, 12)
+  })
 })
