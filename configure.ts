@@ -1,7 +1,7 @@
 import type Configure from '@adonisjs/core/commands/configure'
 import { appendFile, writeFile } from 'node:fs/promises'
 import { hasLucid, textOf } from './src/configure/application_files.ts'
-import { publishMigration } from './src/configure/migration.ts'
+import { makesNoOtherTable, publishMigration } from './src/configure/migration.ts'
 import { withWorkflowFolders } from './src/configure/package_json.ts'
 import { stubsRoot } from './stubs/main.ts'
 
@@ -70,6 +70,15 @@ async function mentionSqlite(command: Configure): Promise<void> {
   )
 }
 
+/** Lucid generates models of the tables, and of none a file that does not compile. */
+async function mentionEmptySchema(command: Configure): Promise<void> {
+  if (!(await makesNoOtherTable(command))) return
+  command.logger.info(
+    'The application has no tables of its own, and of none Lucid generates a database/schema.ts that does not compile ' +
+      '(TS6192). Until it has some, give the connection "schemaGeneration: { enabled: false }" in config/database.ts'
+  )
+}
+
 /** Sets an application up: everything it needs for its first workflow. A second run changes nothing. */
 export async function configure(command: Configure): Promise<void> {
   const store = await chooseStore(command)
@@ -95,7 +104,10 @@ export async function configure(command: Configure): Promise<void> {
   })
   await extendPackageJson(command)
 
-  if (store === 'lucid') await mentionSqlite(command)
+  if (store === 'lucid') {
+    await mentionSqlite(command)
+    await mentionEmptySchema(command)
+  }
   const next = [
     ...(store === 'lucid' ? ['node ace migration:run'] : []),
     'node ace make:workflow greeting',

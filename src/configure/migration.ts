@@ -5,10 +5,14 @@ import { textOf } from './application_files.ts'
 
 const SOURCE_FILE = /(?<!\.d)\.[jt]s$/
 
+async function migrationsIn(folder: string): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true }).catch(() => [])
+  return files.filter((name) => SOURCE_FILE.test(name)).toSorted()
+}
+
 /** The migration in `folder` that makes the tables, from the folder; undefined when none does. */
 async function migrationIn(folder: string): Promise<string | undefined> {
-  const files = await readdir(folder, { recursive: true }).catch(() => [])
-  for (const file of files.filter((name) => SOURCE_FILE.test(name)).toSorted()) {
+  for (const file of await migrationsIn(folder)) {
     const text = await textOf(join(folder, file))
     if (/\bcreateDurableTables\s*\(/.test(text)) return file
   }
@@ -31,4 +35,10 @@ export async function publishMigration(command: BaseCommand, stubsRoot: string):
   await codemods.makeUsingStub(stubsRoot, 'migration/create_durable_tables.stub', {
     fileName: `${Date.now()}_create_durable_tables.ts`,
   })
+}
+
+/** Whether the application makes no table but those of this package. */
+export async function makesNoOtherTable(command: BaseCommand): Promise<boolean> {
+  const migrations = await migrationsIn(command.app.migrationsPath())
+  return migrations.length === 1
 }

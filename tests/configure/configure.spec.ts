@@ -68,10 +68,21 @@ test.group('configure', () => {
     assert.include(hotHook.boundaries, './app/workflows/**/*.ts')
 
     assert.include(output, 'write-ahead logging')
+    assert.include(output, 'schemaGeneration: { enabled: false }')
     assert.match(
       output,
       /Next: "node ace migration:run", "node ace make:workflow \w+", "npm run dev"$/
     )
+  })
+
+  test('says nothing of generated models where the application has tables of its own', async ({
+    assert,
+    fs,
+  }) => {
+    await createKit(fs, { lucid: true })
+    await fs.create('database/migrations/1_create_users_table.ts', 'export default class {}\n')
+    const { output } = await configure(fs)
+    assert.notInclude(output, 'schemaGeneration')
   })
 
   test('changes nothing the second time, also where the application has changed values', async ({
