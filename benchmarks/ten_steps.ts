@@ -1,7 +1,7 @@
 import type { WorkflowEngine } from '../src/engine/engine.ts'
 
-export const STEPS = 10
-export const MIDDLE = STEPS / 2
+const STEPS = 10
+const MIDDLE = STEPS / 2
 
 /** A workflow of ten local steps. `middle` is called within the middle one, which ends when that resolves. */
 export function registerTenSteps(engine: WorkflowEngine, middle: () => Promise<void>) {
