@@ -155,7 +155,7 @@ export class CrashPoints {
 }
 
 /** Attempts of steps whose end the database knows of. */
-export function recordedAttempts({ runs }: Picture): Set<string> {
+function recordedAttempts({ runs }: Picture): Set<string> {
   const known = new Set<string>()
   for (const [runId, { records, waits }] of runs)
     for (const { seq, attempts } of [...records, ...waits])

@@ -13,10 +13,12 @@ const effects = new Effects(effectsFile, { sync: false })
 registerRacing(engine, (step) => effects.add(step))
 const worker = await workerOf(engine)
 flushCompileCache()
-process.once('message', async () => {
+process.once('message', () => void stop())
+process.send?.('ready')
+
+async function stop() {
   await worker.stop()
   await engine.stop()
   await db.manager.closeAll()
   process.disconnect()
-})
-process.send?.('ready')
+}

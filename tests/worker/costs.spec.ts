@@ -83,7 +83,8 @@ for (const kind of Object.keys(DATABASES))
       for (const sql of statements) assert.notMatch(sql, /durable_(history|waits|inbox|payloads)/)
 
       await engine.signal('token-w77', 2)
-      assert.deepEqual((await engine.waitForRun('w77')).output, [1, 2])
+      const { output } = await engine.waitForRun('w77')
+      assert.deepEqual(output, [1, 2])
       assert.equal(connection.calls('load'), 1)
     }).timeout(60_000)
 

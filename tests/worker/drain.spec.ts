@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { Cluster, THREE } from './cluster.ts'
 import { DATABASES } from './databases.ts'
+import { endOf, factsOf } from './run_facts.ts'
 import { until } from './until.ts'
 
 const LEASE_MS = 300
@@ -26,14 +27,10 @@ for (const kind of Object.keys(DATABASES))
       const stopped = worker.stop()
       gates[0].open()
       await stopped
-      const run = await engine.getRun('r')
-      assert.equal(run?.status, 'suspended')
-      assert.equal(run?.recoveryAttempts, 0)
-      const history = await engine.getHistory('r')
-      assert.deepEqual(
-        history?.records.map(({ name, status }) => ({ name, status })),
-        [{ name: 'step-0', status: 'completed' }]
-      )
+      const run = await factsOf(engine, 'r')
+      assert.equal(run.status, 'suspended')
+      assert.equal(run.recoveryAttempts, 0)
+      assert.deepEqual(run.records, ['step-0'])
       assert.equal(gates[1].arrived, 0)
       assert.deepEqual(await engine.listWorkers(), [])
       assert.deepEqual(await engine.findStranded(), [])
@@ -41,8 +38,9 @@ for (const kind of Object.keys(DATABASES))
       const next = await cluster.application(OPTIONS)
       next.openAll()
       await next.app.work()
-      assert.equal((await next.engine.waitForRun('r')).status, 'completed')
-      assert.equal((await next.engine.getRun('r'))?.recoveryAttempts, 0)
+      const end = await endOf(next.engine, 'r')
+      assert.equal(end.status, 'completed')
+      assert.equal(end.recoveryAttempts, 0)
       assert.equal(next.gates[0].arrived, 0)
     })
 
@@ -55,20 +53,21 @@ for (const kind of Object.keys(DATABASES))
       gates[0].open()
       await gates[1].reached()
       await worker.stop()
-      const run = await engine.getRun('r')
-      assert.equal(run?.status, 'suspended')
-      assert.lengthOf((await engine.getHistory('r'))?.records ?? [], 1)
+      const run = await factsOf(engine, 'r')
+      assert.equal(run.status, 'suspended')
+      assert.lengthOf(run.records, 1)
 
       const next = await cluster.application(OPTIONS)
       next.openAll()
       await next.app.work()
-      assert.equal((await next.engine.waitForRun('r')).status, 'completed')
-      assert.equal((await next.engine.getRun('r'))?.recoveryAttempts, 0)
+      const end = await endOf(next.engine, 'r')
+      assert.equal(end.status, 'completed')
+      assert.equal(end.recoveryAttempts, 0)
       assert.deepEqual(
         next.gates.map((gate) => gate.arrived),
         [0, 1, 1]
       )
-      assert.lengthOf((await next.engine.getHistory('r'))?.records ?? [], 3)
+      assert.lengthOf(end.records, 3)
     })
 
     test('keeps its lease until the drain has ended, so that nobody takes its runs over (case 5)', async ({
@@ -88,8 +87,9 @@ for (const kind of Object.keys(DATABASES))
       await otherWorker.stop()
       draining.gates[0].open()
       await stopped
-      assert.equal((await draining.engine.getRun('r'))?.recoveryAttempts, 0)
-      assert.lengthOf((await draining.engine.getHistory('r'))?.records ?? [], 1)
+      const run = await factsOf(draining.engine, 'r')
+      assert.equal(run.recoveryAttempts, 0)
+      assert.lengthOf(run.records, 1)
     })
 
     test('claims nothing any more, neither what becomes due nor what it has handed back (case 2)', async ({
@@ -111,9 +111,14 @@ for (const kind of Object.keys(DATABASES))
       gates[0].open()
       await stopped
       assert.equal(connection.calls('claim'), claims)
-      assert.equal((await engine.getRun('own'))?.status, 'pending')
-      assert.equal((await engine.getRun('foreign'))?.status, 'pending')
-      assert.equal((await engine.getRun('r'))?.status, 'suspended')
+      for (const [id, status] of [
+        ['own', 'pending'],
+        ['foreign', 'pending'],
+        ['r', 'suspended'],
+      ] as const) {
+        const run = await factsOf(engine, id)
+        assert.equal(run.status, status, id)
+      }
     })
 
     test('hands back runs of every kind at once: a step in flight, a retry, a child, a sleep and a signal, none of them counted and none stranded (DL-10, P4)', async ({

@@ -68,7 +68,8 @@ export class LeaseProcesses {
     let last = 0
     for (let seen = -1; seen < count;) {
       await until(async () => {
-        const own = (await this.engine.listWorkers()).filter((worker) => worker.name === name)
+        const workers = await this.engine.listWorkers()
+        const own = workers.filter((worker) => worker.name === name)
         const newest = Math.max(0, ...own.map((worker) => worker.until))
         if (newest <= last) return false
         last = newest

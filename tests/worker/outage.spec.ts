@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { Cluster, THREE } from './cluster.ts'
 import { DATABASES } from './databases.ts'
+import { endOf, factsOf } from './run_facts.ts'
 import { until } from './until.ts'
 
 const LEASE_MS = 600
@@ -28,16 +29,17 @@ for (const kind of Object.keys(DATABASES))
       connection.lose(away(), ['commit'])
       openAll()
       await connection.called('commit', 3)
-      assert.equal((await engine.getRun('r'))?.status, 'running')
+      const cut = await factsOf(engine, 'r')
+      assert.equal(cut.status, 'running')
       connection.restore()
-      const run = await engine.waitForRun('r')
+      const run = await endOf(engine, 'r')
       assert.equal(run.status, 'completed')
       assert.equal(run.recoveryAttempts, 0)
       assert.deepEqual(
         gates.map((gate) => gate.arrived),
         [1, 1, 1]
       )
-      assert.lengthOf((await engine.getHistory('r'))?.records ?? [], 3)
+      assert.lengthOf(run.records, 3)
     })
 
     test('starting a run and sending a signal reject with the error of the driver, and nothing of them is done later (P9)', async ({
@@ -59,7 +61,8 @@ for (const kind of Object.keys(DATABASES))
       connection.restore()
       await engine.start(THREE, null, 'after')
       assert.isNull(await engine.getRun('refused'))
-      assert.isFalse((await engine.signal('token', 2)).delivered)
+      const { delivered } = await engine.signal('token', 2)
+      assert.isFalse(delivered)
     })
 
     test('after an outage longer than the lease every worker goes on with its own runs: nobody recovers anybody, and nothing is counted (P9, DL-10)', async ({
@@ -74,7 +77,8 @@ for (const kind of Object.keys(DATABASES))
       const store = await cluster.store()
       const expired = async () => {
         const now = await store.now()
-        return (await store.listWorkers()).every(({ until: end }) => end < now)
+        const workers = await store.listWorkers()
+        return workers.every((worker) => worker.until < now)
       }
       for (const { connection } of two) connection.lose(away())
       await until(expired)
@@ -108,7 +112,8 @@ for (const kind of Object.keys(DATABASES))
       const store = await cluster.store()
       await until(async () => {
         const now = await store.now()
-        return (await store.listWorkers()).every(({ until: end }) => end < now)
+        const workers = await store.listWorkers()
+        return workers.every((worker) => worker.until < now)
       })
       const passes = healthy.connection.calls('recoverExpired')
       healthy.connection.restore()
@@ -154,6 +159,7 @@ for (const kind of Object.keys(DATABASES))
         const run = await engine.waitForRun('p')
         assert.equal(run.status, 'completed')
         assert.equal(run.recoveryAttempts, 0)
-        assert.equal((await engine.getRun('p.child.0'))?.recoveryAttempts, 0)
+        const child = await factsOf(engine, 'p.child.0')
+        assert.equal(child.recoveryAttempts, 0)
       })
   })

@@ -2,6 +2,7 @@ import type { Assert } from '@japa/assert'
 import { test } from '@japa/runner'
 import { writeFileSync } from 'node:fs'
 import { LeaseProcesses } from './lease_processes.ts'
+import { endOf, factsOf } from './run_facts.ts'
 
 const LEASE_MS = 1_500
 const OPTIONS = { leaseMs: LEASE_MS, hangMs: 60_000 }
@@ -57,7 +58,8 @@ test.group('Worker processes on SQLite', (group) => {
     await victim.kill()
     await processes.start({ name: 'b', options: OPTIONS })
     await processes.renewed('b', 6)
-    assert.equal((await processes.engine.getRun('r'))?.status, 'running')
+    const waiting = await factsOf(processes.engine, 'r')
+    assert.equal(waiting.status, 'running')
     const successor = await processes.start({ name: 'a', options })
     await processes.engine.waitForRun('r')
     const workers = await processes.engine.listWorkers()
@@ -109,7 +111,8 @@ test.group('Worker processes on SQLite', (group) => {
     other.tell('stop')
     await other.ended()
     await processes.startRun('next')
-    assert.equal((await processes.engine.waitForRun('next')).output, stopped.pid)
+    const next = await endOf(processes.engine, 'next')
+    assert.equal(next.output, stopped.pid)
   })
 
   test('all of them stopped past their leases and continued: each goes on with its own run, nothing is counted (P9)', async ({
@@ -177,6 +180,7 @@ test.group('Watchdog of a worker process', (group) => {
     await processes.renewed('a', 8)
     assert.isNull(stopped.killedBy)
     await processes.startRun()
-    assert.equal((await processes.engine.waitForRun('r')).output, stopped.pid)
+    const run = await endOf(processes.engine, 'r')
+    assert.equal(run.output, stopped.pid)
   })
 })

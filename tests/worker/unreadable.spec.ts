@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { Cluster } from './cluster.ts'
 import { DATABASES } from './databases.ts'
+import { endOf } from './run_facts.ts'
 import { firstStep, storedRun } from './stored_run.ts'
 
 const GOOD = Array.from({ length: 20 }, (_, index) => `good-${index}`)
@@ -22,9 +23,13 @@ for (const kind of Object.keys(DATABASES))
       const starts = [...GOOD, 'bad'].map((id) =>
         storedRun('echo', { id, input: id === 'bad' ? '{"v":' : '{"v":1}' })
       )
-      await (await cluster.store()).commit(starts)
+      const store = await cluster.store()
+      await store.commit(starts)
       await app.work()
-      for (const id of GOOD) assert.equal((await engine.waitForRun(id)).status, 'completed')
+      for (const id of GOOD) {
+        const { status } = await endOf(engine, id)
+        assert.equal(status, 'completed')
+      }
       const bad = await engine.waitForRun('bad')
       assert.equal(bad.status, 'failed')
       assert.equal(bad.error?.code, 'E_UNREADABLE_PAYLOAD')
@@ -47,7 +52,10 @@ for (const kind of Object.keys(DATABASES))
         })
       )
       await app.work()
-      for (const id of GOOD) assert.equal((await engine.waitForRun(id)).output, 1)
+      for (const id of GOOD) {
+        const { output } = await endOf(engine, id)
+        assert.equal(output, 1)
+      }
       const bad = await engine.waitForRun('bad')
       assert.equal(bad.status, 'failed')
       assert.equal(bad.error?.code, 'E_UNREADABLE_PAYLOAD')
