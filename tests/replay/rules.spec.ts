@@ -99,7 +99,8 @@ test.group('Rules of a turn', () => {
       },
       { history }
     )
-    assert.equal((await played.settled()).state.kind, 'ended')
+    const { state } = await played.settled()
+    assert.equal(state.kind, 'ended')
     assert.deepEqual(order, ['fast', 'slow'])
   })
 
@@ -242,7 +243,8 @@ test.group('Rules of a turn', () => {
       for (let tick = 0; tick < 5_000; tick++) await null
       await ctx.sleep('1m')
     })
-    assert.equal((await played.settled()).state.kind, 'parked')
+    const { state } = await played.settled()
+    assert.equal(state.kind, 'parked')
   })
 
   test('what is derived from the promise of an operation is an ordinary promise', async ({
@@ -302,8 +304,11 @@ test.group('Rules of a turn', () => {
 })
 
 test.group('Windows of the engine', (group) => {
-  const deployments = new Deployments()
-  group.each.teardown(() => deployments.close())
+  let deployments: Deployments
+  group.each.setup(() => {
+    deployments = new Deployments()
+    return () => deployments.close()
+  })
 
   for (const [what, wait] of [
     ['an immediate', () => nextImmediate()],
@@ -330,6 +335,7 @@ test.group('Windows of the engine', (group) => {
       )
       await deployments.engine.start('main', undefined, 'run')
       await called.promise
+      await deployments.rest()
       const run = await deployments.advance(60_000)
       assert.equal(run.status, 'failed')
       assert.equal(run.error?.code, 'foreign_await')
