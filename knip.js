@@ -1,5 +1,16 @@
-/** Packages that another one loads by a name in a configuration: no import says so. */
-const loadedByName = ['better-sqlite3', 'mysql2', 'pg', 'pino-pretty']
+/**
+ * Packages that no import names: a driver that Lucid loads by the name in a configuration, and what the applications
+ * that tests write import.
+ */
+const loadedByName = ['better-sqlite3', 'mysql2', 'reflect-metadata']
+
+/** The import map of the playground, with sources in place of built files. */
+const playgroundPaths = Object.fromEntries(
+  ['exceptions', 'models', 'services', 'steps', 'validators', 'workflows'].map((name) => [
+    `#${name}/*`,
+    [`app/${name}/*.ts`],
+  ])
+)
 
 export default {
   ignoreDependencies: loadedByName,
@@ -11,6 +22,7 @@ export default {
         'scripts/*.mjs',
         'scripts/checks/*.mjs',
         'scripts/docs/main.ts',
+        'src/worker/watchdog_thread.ts',
         'tests/**/*.spec.ts',
         'tests/package/missing_packages.ts',
         'tests/simulation/without_rule.ts',
@@ -19,8 +31,14 @@ export default {
       ignore: ['build/**'],
     },
     'playground': {
-      entry: ['*.{js,mjs,ts}', '{bin,scripts,start}/*.{ts,mjs}'],
+      entry: [
+        '*.{js,mjs,ts}',
+        '{bin,commands,config,scripts,start}/*.{ts,mjs}',
+        'app/{steps,workflows}/*.ts',
+        'database/migrations/*.ts',
+      ],
       project: ['**/*.{ts,mjs,js}'],
+      paths: playgroundPaths,
     },
   },
 }

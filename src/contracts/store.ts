@@ -156,7 +156,7 @@ export interface NameLock {
 }
 
 /** What the terminal and the dashboard read. Lists never load payloads and page by key. */
-export interface RunReader {
+interface RunReader {
   getRun(runId: string): Promise<StoredRun | null>
   /** Where these runs stand, without payloads. Unknown ones are left out. */
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]>

@@ -1,7 +1,7 @@
 import type { RunStatus } from './run.ts'
 
 /** Kinds of operations a body can ask for; each takes one position of the history. */
-export const OPERATION_KINDS = [
+const OPERATION_KINDS = [
   'local_step',
   'step',
   'sleep',

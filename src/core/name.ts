@@ -2,9 +2,9 @@ import { E_INVALID_NAME } from '../errors.ts'
 import { hash128 } from './hash.ts'
 
 /** Longest id, name, tag or token that a user may give, in characters. */
-export const MAX_NAME_LENGTH = 200
+const MAX_NAME_LENGTH = 200
 /** Longest derived id, in bytes of UTF-8: what the columns hold. */
-export const MAX_ID_BYTES = 512
+const MAX_ID_BYTES = 512
 
 // Surrogates are refused in pairs too: JavaScript and the databases would sort them differently.
 const SURROGATE = /[\ud800-\udfff]/

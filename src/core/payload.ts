@@ -8,16 +8,9 @@ import { snapshotOf } from './payload_snapshot.ts'
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1_048_576
 
 /** The stored form of a value: `v` is readable by every language, `m` says what JSON could not. */
-export interface PlainPayload {
+interface PlainPayload {
   v: unknown
   m?: SuperJSONResult['meta']
-}
-
-/** The stored form of a value that went through a codec: the codec's name, the id of its key, the bytes in base64. */
-export interface CodedPayload {
-  c: string
-  k: string
-  d: string
 }
 
 export interface EncodeOptions {

@@ -17,7 +17,7 @@ function isCallable(value: object, key: string): boolean {
 }
 
 /** Name of the class an object was made by, or null for one that has none. */
-export function classNameOf(value: object): string | null {
+function classNameOf(value: object): string | null {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (typeof prototype !== 'object' || prototype === null) return null
   const maker: unknown = Reflect.get(prototype, 'constructor')

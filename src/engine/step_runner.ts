@@ -15,7 +15,7 @@ const LONGEST_WAIT_HERE_MS = 1_000
 const OVERRUN_GRACE_MS = 5_000
 
 /** What the attempts of a step tell their run. */
-export interface StepListener {
+interface StepListener {
   ended(seq: number, outcome: Outcome, attempts: number): void
   attemptFailed(
     seq: number,

@@ -22,7 +22,7 @@ import { type BodyOutcome, parkedTerms, type TurnFault, type TurnState } from '.
 import { type Wants, WantsBuffer } from './wants.ts'
 
 /** Runs two callbacks back to back, with nothing but microtasks after each, soon. */
-export type Macrotask = (open: () => void, close: () => void) => void
+type Macrotask = (open: () => void, close: () => void) => void
 
 export interface TurnParams {
   history: readonly HistoryRecord[]

@@ -5,7 +5,7 @@ import { simulate, SimulationFault, type SimulationParams } from './simulation.t
 import { type EndedAs, verify } from './verified.ts'
 
 /** What was found wrong with a body: the seed makes it again. */
-export interface Divergence {
+interface Divergence {
   seed: number
   /** What was done to it: no cut, or which at which commits. */
   how: string

@@ -36,7 +36,7 @@ export interface Simulated {
   stepsBegun: number
 }
 
-export const ROOT = 'r'
+const ROOT = 'r'
 const MAX_EVENTS = 3_000
 /** Rounds of the event loop in which nothing happens after which nothing will. */
 const QUIET_ROUNDS = 4

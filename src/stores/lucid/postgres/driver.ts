@@ -28,7 +28,7 @@ export interface PgResult {
   fields: { name: string; dataTypeID: number }[]
 }
 
-export interface PgNotification {
+interface PgNotification {
   channel: string
   payload?: string | undefined
 }

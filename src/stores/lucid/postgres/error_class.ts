@@ -57,7 +57,7 @@ export function errorClass(error: unknown): ErrorClass {
 }
 
 /** SQLSTATE, or the code of Node; empty: none. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const code: unknown = Reflect.get(error, 'code')
   return typeof code === 'string' ? code : ''
