@@ -135,6 +135,19 @@ test.group('durable:work', () => {
     assert.include(printed(), '--concurrency must be a whole number of at least 1')
   })
 
+  test('a name that a live worker has ends it with what to do', async ({ assert, fs, cleanup }) => {
+    const { app, ace, engine, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const worker = new DurableWorker({ engine, name: 'w1' })
+    await worker.start()
+    cleanup(() => worker.stop())
+    const command = await ace.create(DurableWork, ['--name=w1'])
+    await command.exec()
+    assert.equal(command.exitCode, 1)
+    assert.match(printed(), /^.*A live worker is named "w1" already.*--name.*$/)
+    assert.isTrue(app.isTerminated)
+  })
+
   test('a workflow file that throws ends it with the name of the file', async ({
     assert,
     fs,
