@@ -6,10 +6,9 @@ import type { PgStatement } from './session.ts'
 
 const CLASSES = PRIORITIES.join(', ')
 
-/** What a due run of key `k` and priority `p` looks like; again asked of the row once it is locked. */
+/** Asked of the index, and again of each row once it is locked. */
 function isDue(alias: string): string {
-  return `${alias}.claim_key = k.value and ${alias}.priority = p.value and ${alias}.due_at is not null
-    and ${alias}.due_at <= (select at from clock) and ${alias}.format <= ${RUN_FORMAT}`
+  return `${alias}.due_at is not null and ${alias}.due_at <= (select at from clock) and ${alias}.format <= ${RUN_FORMAT}`
 }
 
 /**
@@ -19,14 +18,18 @@ function isDue(alias: string): string {
  * its lock. A worker that has been found lost gets nothing: nobody would look for the runs it took.
  */
 export const CLAIM = `with clock as materialized (select ${FRAGMENTS.now} as at),
-  due as materialized (
-    select r.id, p.value as class, r.due_at as since
+  found as materialized (
+    select x.id, p.value as class, x.due_at as since
     from unnest(?::text[]) as k (value) cross join unnest(array[${CLASSES}]) as p (value)
-    cross join lateral (select x.id from durable_runs x where ${isDue('x')} order by x.due_at limit ?) x
-    join durable_runs r on r.id = x.id
-    where ${isDue('r')} and not exists (select 1 from durable_workers where instance = ? and lost = 1)
-    order by p.value, r.due_at limit ?
-    for no key update of r skip locked),
+    cross join lateral (
+      select x.id, x.due_at from durable_runs x
+      where x.claim_key = k.value and x.priority = p.value and ${isDue('x')} order by x.due_at limit ?) x
+    where not exists (select 1 from durable_workers where instance = ? and lost = 1)),
+  due as materialized (
+    select f.class, f.since, r.id from (select * from found order by class, since) f
+    cross join lateral (
+      select r.id from durable_runs r where r.id = f.id and ${isDue('r')} for no key update skip locked) r
+    limit ?),
   taken as (
     update durable_runs r set status = 'running', due_at = null, owner = ?, token = r.token + 1, wake_seq = null,
       recovery_attempts = r.recovery_attempts + (r.status = 'running')::integer,

@@ -92,6 +92,7 @@ export class PostgresDialect implements Dialect {
       lane: this.#lane,
       notices: this.#notices,
       limitMs,
+      mayHaveParent: (runId) => this.#leases.mayHaveParent(runId),
       isFused: options.isFused ?? true,
     })
   }

@@ -10,7 +10,7 @@ import type { PostgresSession } from './session.ts'
 
 const EXISTING = `select ${runColumns('r')} from durable_runs r where r.id = any(?::text[])`
 
-/** From how many rows on a plan made for them is worth its making. */
+/** From how many runs on, where they are joined to one another, a plan made for them is worth its making. */
 const MANY = 64
 
 export interface FusedFlush {
@@ -62,8 +62,10 @@ export async function flushFused(
   return { answers, news: newsOf(plan, { rows, now, started }) }
 }
 
-function isLarge({ turns, records, opened, starts, children }: FusedPlan): boolean {
-  return [turns, records, opened, starts, children].some((rows) => rows.length > MANY)
+function isLarge({ turns, starts, children }: FusedPlan): boolean {
+  const wakes = turns.some(({ mayWake }) => mayWake)
+  const hasTags = [...starts, ...children].some(({ run }) => run.tags.length > 0)
+  return (wakes || hasTags) && turns.length + starts.length + children.length > MANY
 }
 
 /** By a statement that begins after the insertion: what stood in its way may be newer than its own view. */
@@ -92,7 +94,7 @@ function newsOf(
   }
   for (const { run, leaseTo } of plan.starts)
     if (leaseTo === null && started.has(run.id)) due.add(run.claimKey)
-  for (const { run, startedBy } of plan.children) if (accepted.has(startedBy)) due.add(run.claimKey)
+  for (const { run, runId } of plan.children) if (accepted.has(runId)) due.add(run.claimKey)
   const told = rows.filter(({ is_told: isTold, status }) => isTold && status === 'running')
   const ended = plan.turns.filter(({ end, runId }) => isTerminalEnd(end) && accepted.has(runId))
   return {

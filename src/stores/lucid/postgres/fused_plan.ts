@@ -12,16 +12,21 @@ export interface FusedTurn {
   seen: number
   /** It closes waits: a signal that is still unread in its inbox may have to go to somebody else. */
   closes: boolean
+  /** It ends a run that another may wait for. */
+  mayWake: boolean
 }
+
+/** Something of a turn; `turn` is the number of that among the turns, from 1. */
+type OfTurn<T> = T & { runId: string; turn: number }
 
 /** A batch that one statement can write. Starts are in order of id, so that two batches insert in the same order. */
 export interface FusedPlan {
   starts: StartWrite[]
   turns: FusedTurn[]
-  records: (NewRecord & { runId: string })[]
-  opened: (NewWait & { runId: string })[]
-  closed: { runId: string; seq: number }[]
-  children: (NewChild & { startedBy: string })[]
+  records: (OfTurn<NewRecord> & { token: number })[]
+  opened: OfTurn<NewWait>[]
+  closed: OfTurn<{ seq: number }>[]
+  children: OfTurn<NewChild>[]
 }
 
 /**
@@ -29,14 +34,18 @@ export interface FusedPlan {
  * go on, suspend or end, with records, waits for time and for children, and children whose ids are free. Null: it must
  * be folded under locks, because it touches tokens, names a run twice in ways that depend on each other, or wants to
  * know what became of a child it starts.
+ *
+ * @param params.mayHaveParent false only where a run is known to be nobody's child
  */
-export function fusedPlan(writes: readonly Write[]): FusedPlan | null {
-  const builder = new Builder()
+export function fusedPlan(
+  writes: readonly Write[],
+  { mayHaveParent }: { mayHaveParent: (runId: string) => boolean }
+): FusedPlan | null {
+  const builder = new Builder(mayHaveParent)
   for (const [at, write] of writes.entries()) {
     if (write.type === 'signal') return null
-    const isTaken =
-      write.type === 'start' ? builder.addStart(write) : builder.addTurn(write, at)
-    if (!isTaken) return null
+    const fits = write.type === 'start' ? builder.addStart(write) : builder.addTurn(write, at)
+    if (!fits) return null
   }
   return builder.plan()
 }
@@ -46,13 +55,18 @@ export function isTerminalEnd({ kind }: TurnEnd): boolean {
 }
 
 class Builder {
+  #mayHaveParent: (runId: string) => boolean
   #starts: StartWrite[] = []
-  #turns = new Map<string, FusedTurn>()
+  #turns = new Map<string, FusedTurn & { turn: number }>()
   #records: FusedPlan['records'] = []
-  #waits = new Map<string, { runId: string; seq: number; wait: NewWait | null }>()
+  #waits = new Map<string, OfTurn<{ seq: number }> & { wait: NewWait | null }>()
   #children: FusedPlan['children'] = []
   /** Runs that the batch inserts. */
   #inserted = new Set<string>()
+
+  constructor(mayHaveParent: (runId: string) => boolean) {
+    this.#mayHaveParent = mayHaveParent
+  }
 
   addStart(write: StartWrite): boolean {
     this.#starts.push(write)
@@ -60,40 +74,41 @@ class Builder {
   }
 
   addTurn(write: ChangeSet, at: number): boolean {
-    const { runId, token, returned, signals, children, opened } = write
+    const { runId, token, end, returned, signals, children, opened, closed } = write
     const before = this.#turns.get(runId)
-    if (returned.length > 0 || signals.length > 0 || this.#inserted.has(runId)) return false
+    if (returned.length > 0 || signals.length > 0) return false
     if (before && (before.token !== token || before.end.kind !== 'continue')) return false
     if (opened.some((wait) => wait.token !== null)) return false
+    const turn = before?.turn ?? this.#turns.size + 1
     this.#turns.set(runId, {
-      ...{ runId, token, at, end: write.end },
+      ...{ runId, token, at, end, turn },
       seen: Math.max(before?.seen ?? 0, write.seenInbox),
-      closes: write.closed.length > 0 || (before?.closes ?? false),
+      closes: closed.length > 0 || (before?.closes ?? false),
+      mayWake: isTerminalEnd(end) && this.#mayHaveParent(runId),
     })
-    for (const record of write.records) this.#records.push({ ...record, runId })
-    for (const seq of write.closed) this.#waits.set(`${runId} ${seq}`, { runId, seq, wait: null })
+    const of = { runId, turn }
+    for (const record of write.records) this.#records.push({ ...record, ...of, token })
+    for (const seq of closed) this.#waits.set(`${runId} ${seq}`, { ...of, seq, wait: null })
     for (const wait of opened)
-      this.#waits.set(`${runId} ${wait.seq}`, { runId, seq: wait.seq, wait })
-    for (const child of children) this.#children.push({ ...child, startedBy: runId })
+      this.#waits.set(`${runId} ${wait.seq}`, { ...of, seq: wait.seq, wait })
+    for (const child of children) this.#children.push({ ...child, ...of })
     return children.every(({ run, acknowledge }) => !acknowledge && this.#insert(run.id))
   }
 
   plan(): FusedPlan | null {
     for (const id of this.#inserted) if (this.#turns.has(id)) return null
     const waits = [...this.#waits.values()]
-    const isEnding = ({ runId }: { runId: string }) => {
-      const turn = this.#turns.get(runId)
-      return turn !== undefined && isTerminalEnd(turn.end)
-    }
+    const ending = new Set(
+      [...this.#turns.values()].filter(({ end }) => isTerminalEnd(end)).map(({ runId }) => runId)
+    )
+    // Of a run that ends nothing stays open, and all of it is cleared at once.
+    const left = waits.filter(({ runId }) => !ending.has(runId))
     return {
       starts: this.#starts.toSorted((one, other) => compare(one.run.id, other.run.id)),
-      turns: [...this.#turns.values()].toSorted((one, other) => compare(one.runId, other.runId)),
+      turns: [...this.#turns.values()],
       records: this.#records,
-      // Of a run that ends nothing stays open, and all of it is cleared at once.
-      opened: waits.flatMap((open) =>
-        open.wait === null || isEnding(open) ? [] : [{ ...open.wait, runId: open.runId }]
-      ),
-      closed: waits.filter((open) => open.wait === null && !isEnding(open)),
+      opened: left.flatMap(({ wait, ...of }) => (wait === null ? [] : [{ ...of, ...wait }])),
+      closed: left.filter(({ wait }) => wait === null),
       children: this.#children,
     }
   }

@@ -7,7 +7,8 @@ import type { RunRow } from '../../../core/run.ts'
  * take them, so the next claim hands them out.
  */
 export class KnownLeases {
-  #ids = new Set<string>()
+  /** Each with the run that started it; null = nobody's child. */
+  #parents = new Map<string, string | null>()
   #isInDoubt = false
 
   /** An answer that gave runs to this process may have been lost. */
@@ -15,8 +16,13 @@ export class KnownLeases {
     return this.#isInDoubt
   }
 
+  /** False only for a run that is held here and is nobody's child. */
+  mayHaveParent(runId: string): boolean {
+    return this.#parents.get(runId) !== null
+  }
+
   claimed(rows: readonly RunRow[]): void {
-    for (const { id } of rows) this.#ids.add(id)
+    for (const { id, parent } of rows) this.#parents.set(id, parent && parent.runId)
   }
 
   claimFailed(): void {
@@ -25,22 +31,23 @@ export class KnownLeases {
 
   sending(writes: readonly Write[]): void {
     for (const write of writes)
-      if (write.type === 'start' && write.leaseTo !== null) this.#ids.add(write.run.id)
+      if (write.type === 'start' && write.leaseTo !== null)
+        this.#parents.set(write.run.id, write.run.parent && write.run.parent.runId)
   }
 
   answered(write: Write, answer: Answer): void {
     if (write.type === 'turn' && (answer.type === 'lost' || write.end.kind !== 'continue'))
-      this.#ids.delete(write.runId)
+      this.#parents.delete(write.runId)
     if (write.type !== 'start' || answer.type !== 'started' || answer.created) return
     // It may have found a run that this process holds already.
-    if (answer.run.status !== 'running') this.#ids.delete(write.run.id)
+    if (answer.run.status !== 'running') this.#parents.delete(write.run.id)
   }
 
   /** @param isUnknown whether they may have been applied all the same */
   failed(writes: readonly Write[], { isUnknown }: { isUnknown: boolean }): void {
     for (const write of writes) {
       if (write.type !== 'start' || write.leaseTo === null) continue
-      this.#ids.delete(write.run.id)
+      this.#parents.delete(write.run.id)
       this.#isInDoubt ||= isUnknown
     }
   }
@@ -48,7 +55,7 @@ export class KnownLeases {
   /** Of the runs that the database holds for this process, those that it does not know of; they are known from now on. */
   adopt(held: readonly RunRow[]): RunRow[] {
     this.#isInDoubt = false
-    const unknown = held.filter(({ id }) => !this.#ids.has(id))
+    const unknown = held.filter(({ id }) => !this.#parents.has(id))
     this.claimed(unknown)
     return unknown
   }

@@ -21,7 +21,9 @@ interface WriterParams {
   notices: Notices
   /** How long a batch is sent again while the server is away, in ms. */
   limitMs: number
-  /** Every batch goes the way of those that touch tokens; for tests. */
+  /** False only where a run is known to be nobody's child. */
+  mayHaveParent: (runId: string) => boolean
+  /** False: every batch goes the way of those that touch tokens; for tests. */
   isFused: boolean
 }
 
@@ -103,7 +105,8 @@ export class PostgresWriter {
     const { notices } = this.#params
     const session = await this.#params.connection.session()
     const isFused = options.isFused && this.#params.isFused
-    const plan = isFused && !writes.some((write) => this.#isDoubtful(write)) && fusedPlan(writes)
+    const isSure = !writes.some((write) => this.#isDoubtful(write))
+    const plan = isFused && isSure ? fusedPlan(writes, this.#params) : null
     if (plan) {
       try {
         return await this.#complete(writes, await flushFused(session, { plan, writes, notices }))
