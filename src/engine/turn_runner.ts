@@ -40,6 +40,7 @@ export interface TurnRunnerParams {
 
 // Taken when the module is loaded, so that a test's fake timers do not stop the engine.
 const { setImmediate, setTimeout, clearTimeout } = globalThis
+const READ_RETRY_MS = 500
 const FIRST_BLOCK_RETRY_MS = 2_000
 const LAST_BLOCK_RETRY_MS = 300_000
 
@@ -111,8 +112,10 @@ export class TurnRunner {
     const { store } = this.#params
     const children = new Map<number, readonly KnownChild[]>()
     for (const { seq, kind } of loaded.waits)
-      if (kind === 'child' || kind === 'all' || kind === 'all_settled')
-        children.set(seq, await store.childStates({ runId: this.#row.id, seq }))
+      if (kind === 'child' || kind === 'all' || kind === 'all_settled') {
+        const read = () => store.childStates({ runId: this.#row.id, seq })
+        children.set(seq, await this.#readOfChildren(read))
+      }
     this.#historyCharacters = charactersOf(loaded.history)
     this.#inboxLoaded = (loaded.inbox[0]?.no ?? this.#row.inboxSeq + 1) - 1
     this.#clock.read(loaded.now)
@@ -126,9 +129,13 @@ export class TurnRunner {
         setImmediate(close)
       },
       monotonic: () => performance.now(),
-      fetchOutcomes: (seq) => this.#fetchOutcomes(seq),
+      fetchOutcomes: (seq) =>
+        this.#readOfChildren(() => store.childOutcomes({ runId: this.#row.id, seq })),
       onSettled: () => this.#onSettled(),
     })
+    const { signal } = this.#voided
+    if (signal.aborted) this.#turn.discard()
+    else signal.addEventListener('abort', () => this.#turn.discard())
     if (this.#row.token === 1) this.#params.events.emit('run.started', this.#facts)
     const ctx = this.#context()
     const body = await this.#body(loaded.input!)
@@ -174,7 +181,6 @@ export class TurnRunner {
 
   /** The lease is gone, or the memory is wanted: nothing of the turn happens any more. */
   discard(reason: Error): void {
-    this.#turn.discard()
     this.#steps.drain(reason)
     this.#voided.abort(reason)
     this.#wake.resolve()
@@ -398,19 +404,18 @@ export class TurnRunner {
     this.#stallTimer.unref()
   }
 
-  async #fetchOutcomes(seq: number) {
-    for (;;) {
+  /** Tried again for as long as the lease is held; then nothing. */
+  async #readOfChildren<T>(read: () => Promise<T[]>): Promise<T[]> {
+    while (!this.#voided.signal.aborted) {
       try {
-        return await this.#params.store.childOutcomes({ runId: this.#row.id, seq })
+        return await read()
       } catch (error) {
-        if (this.#voided.signal.aborted) return []
-        this.#params.log.warn(
-          { err: error },
-          'Outcomes of children could not be read; trying again'
-        )
-        await new Promise((resolve) => setTimeout(resolve, 500))
+        const line = 'What became of children could not be read; trying again'
+        this.#params.log.warn({ err: error }, line)
+        await new Promise((resolve) => setTimeout(resolve, READ_RETRY_MS))
       }
     }
+    return []
   }
 
   #context(): RunContext {

@@ -1,4 +1,4 @@
-import type { HistoryRecord, Wait } from '../../src/core/history.ts'
+import type { ChildOutcome, HistoryRecord, Wait } from '../../src/core/history.ts'
 import { encode } from '../../src/core/payload.ts'
 import { RunContext } from '../../src/replay/context.ts'
 import { Turn, type TurnWants } from '../../src/replay/turn.ts'
@@ -14,7 +14,13 @@ export class PlayedTurn {
 
   constructor(
     body: (ctx: WorkflowCtx) => unknown,
-    past: { history?: HistoryRecord[]; waits?: Wait[]; seenInbox?: number } = {}
+    past: {
+      history?: HistoryRecord[]
+      waits?: Wait[]
+      seenInbox?: number
+      /** What the rows of children say. */
+      outcomes?: ChildOutcome[]
+    } = {}
   ) {
     this.turn = new Turn({
       history: past.history ?? [],
@@ -26,7 +32,7 @@ export class PlayedTurn {
         setImmediate(close)
       },
       monotonic: () => 0,
-      fetchOutcomes: async () => [],
+      fetchOutcomes: async () => past.outcomes ?? [],
       onSettled: () => this.#settled.resolve(),
     })
     this.ctx = new RunContext({

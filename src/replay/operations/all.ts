@@ -1,6 +1,7 @@
 import type { NewChild } from '../../core/change_set.ts'
 import type { ChildOutcome } from '../../core/history.ts'
 import { decode, encode } from '../../core/payload.ts'
+import { encodeError, serializeError } from '../../core/serialized_error.ts'
 import { isTerminal } from '../../core/run.ts'
 import type { Operation, Outcome } from '../operation.ts'
 import { childError, type ChildFactory, idTaken, outcomeOfChild } from './child.ts'
@@ -87,6 +88,7 @@ export function allOperation(params: AllParams): Operation {
   }
 }
 
+/** How a child ended, decoded. */
 type Item = { value: unknown } | { error: string }
 
 /** What is recorded: the outputs, the first failure by index, or one item per child. */
@@ -94,27 +96,32 @@ function combine(
   { workflow, count, mode }: AllParams,
   { children, refused }: { children: readonly ChildOutcome[]; refused: ReadonlyMap<number, string> }
 ): Outcome | null {
-  const outcomes: Outcome[] = []
-  for (const [index, runId] of refused) {
-    outcomes[index] = idTaken(runId)
-    if (mode === 'failFast') return outcomes[index]
-  }
+  const items = new Map<number, Item>()
+  for (const [index, runId] of refused) items.set(index, itemOf(idTaken(runId), runId))
   for (const child of children) {
     const outcome = outcomeOfChild(child, workflow)
-    if (!outcome) continue
-    if (outcome.status === 'failed' && mode === 'failFast') return outcome
-    outcomes[child.index] = outcome
+    if (outcome && child.index < count) items.set(child.index, itemOf(outcome, child.runId))
   }
-  if (outcomes.filter(() => true).length < count) return null
-  const failure = outcomes.find((outcome) => outcome.status === 'failed')
-  if (mode !== 'settled' && failure) return failure
-  const items = outcomes.map((outcome): unknown => {
-    const value = outcome.status === 'completed' ? decode(outcome.output) : undefined
-    if (mode !== 'settled') return value
-    return outcome.status === 'failed' ? { error: outcome.error } : { value }
-  })
+  const inOrder = [...items].sort(([a], [b]) => a - b).map(([, item]) => item)
+  const failure = inOrder.find((item) => 'error' in item)
+  if (failure && mode === 'failFast') return { status: 'failed', error: failure.error }
+  if (items.size < count) return null
+  if (failure && mode !== 'settled') return { status: 'failed', error: failure.error }
+  const output =
+    mode === 'settled' ? inOrder : inOrder.map((item) => ('value' in item ? item.value : null))
   return {
     status: 'completed',
-    output: encode(items, { label: 'outputs of the children', maxBytes: Infinity }),
+    output: encode(output, { label: 'outputs of the children', maxBytes: Infinity }),
+  }
+}
+
+/** An output that cannot be read is a failure of that child. */
+function itemOf(outcome: Outcome, runId: string): Item {
+  if (outcome.status === 'failed') return { error: outcome.error }
+  try {
+    return { value: decode(outcome.output) }
+  } catch (error) {
+    const failure = { ...serializeError(error), runId, status: 'failed' as const }
+    return { error: encodeError(failure) }
   }
 }
