@@ -53,9 +53,11 @@ export class BatchWriter {
   #memories = new Map<string, Memory>()
   #runs = 0
 
+  /** @param hasSignals whether anything is sent to, or waits for, a token */
   constructor(
     private random: RandomSource,
-    private database: MemoryDatabase
+    private database: MemoryDatabase,
+    private hasSignals = true
   ) {}
 
   batch(): Write[] {
@@ -72,7 +74,7 @@ export class BatchWriter {
       if (this.random.chance(0.1)) return turn({ ...row, token: row.token - 1 }, this.#stale(row))
       return this.#turn(row, over)
     }
-    return this.random.chance(0.5) ? this.#signal() : this.#start()
+    return this.hasSignals && this.random.chance(0.5) ? this.#signal() : this.#start()
   }
 
   #start(): Write {
@@ -99,11 +101,12 @@ export class BatchWriter {
   /** What must not leave a trace. */
   #stale(row: RunRow): Partial<ChangeSet> {
     const run = newRun(`stale child of ${row.id}`, { parent: parentLink(row.id) })
+    const { hasSignals } = this
     return {
       records: [record(1_000)],
-      opened: [waitForSignal(1_001, 'go')],
-      signals: [signalSend('stale', 'go')],
-      children: [{ run, acknowledge: true }],
+      opened: [hasSignals ? waitForSignal(1_001, 'go') : sleep(1_001, 5)],
+      signals: hasSignals ? [signalSend('stale', 'go')] : [],
+      children: [{ run, acknowledge: hasSignals }],
       end: COMPLETE,
     }
   }
@@ -151,13 +154,14 @@ export class BatchWriter {
   #openSome(memory: Memory, draft: Draft, runId: string) {
     for (let count = this.random.below(3); count > 0; count--) {
       const seq = memory.nextSeq++
-      const kind = this.random.pick<OpenKind>(['signal', 'signal', 'sleep', 'child']) ?? 'sleep'
+      const signals: OpenKind[] = this.hasSignals ? ['signal', 'signal'] : ['child', 'child']
+      const kind = this.random.pick<OpenKind>([...signals, 'sleep', 'child']) ?? 'sleep'
       memory.open.set(seq, kind)
       if (kind === 'sleep') draft.opened.push(sleep(seq, this.random.below(20)))
       if (kind === 'signal') draft.opened.push(waitForSignal(seq, this.random.pick(TOKENS) ?? 'go'))
       if (kind === 'child') this.#startChild(seq, draft, runId)
     }
-    if (this.random.chance(0.2)) draft.signals.push(this.#newSignal())
+    if (this.hasSignals && this.random.chance(0.2)) draft.signals.push(this.#newSignal())
   }
 
   #startChild(seq: number, draft: Draft, runId: string) {
@@ -165,7 +169,8 @@ export class BatchWriter {
     const id = `r${isTaken ? this.random.below(this.#runs + 1) : this.#runs++}`
     const parent = parentLink(runId, { seq, failFast: this.random.chance(0.5) })
     draft.opened.push(waitForChild(seq, id))
-    draft.children.push({ run: newRun(id, { parent }), acknowledge: this.random.chance(0.2) })
+    const acknowledge = this.hasSignals && this.random.chance(0.2)
+    draft.children.push({ run: newRun(id, { parent }), acknowledge })
   }
 
   #end(memory: Memory, draft: Draft, runId: string): TurnEnd {

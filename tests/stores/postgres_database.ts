@@ -47,8 +47,8 @@ export class PostgresDatabase {
   }
 
   /** Lucid with a pool of its own. */
-  connection(): Database {
-    const db = connectTo(this.name, this.server)
+  connection(options: { searchPath?: string[] } = {}): Database {
+    const db = connectTo(this.name, this.server, options.searchPath)
     this.#databases.push(db)
     return db
   }

@@ -48,12 +48,16 @@ export async function connectClient(
 }
 
 /** Lucid on one database, as an application has it. */
-export function connectTo(database: string, server: PostgresServer = SERVER): Database {
+export function connectTo(
+  database: string,
+  server: PostgresServer = SERVER,
+  searchPath: string[] = ['public']
+): Database {
   const app = new AppFactory().create(new URL('./', import.meta.url))
   const { host, port, user, password } = server
   const connection = { host, port, user, database, ...(password !== undefined && { password }) }
   return new Database(
-    { connection: 'app', connections: { app: { client: 'pg', connection } } },
+    { connection: 'app', connections: { app: { client: 'pg', connection, searchPath } } },
     new LoggerFactory().create(),
     new Emitter(app)
   )
