@@ -36,7 +36,9 @@ export class DurableApp {
       registry: this.registry,
       openStore: async () => store,
       discover: params.discover ?? (async () => {}),
-      maker: { make: async (target) => Reflect.construct(target as new () => object, []) as object },
+      maker: {
+        make: async (target) => Reflect.construct(target as new () => object, []) as object,
+      },
       options: resolveOptions(params.options),
       logger: this.log,
       inDevelopment: params.inDevelopment ?? false,
