@@ -49,6 +49,8 @@ export class RunContext implements WorkflowCtx {
   readonly abortSignal: AbortSignal
   readonly log: RunLogger
   #params: ContextParams
+  /** The clock of the store may go back between two processes. */
+  #lastNow = -Infinity
 
   constructor(params: ContextParams) {
     this.#params = params
@@ -145,8 +147,11 @@ export class RunContext implements WorkflowCtx {
 
   now(): Date {
     this.#refuseInStep('now()')
-    const at = this.#params.turn.determine('now', () => encode(this.#params.now()))
-    return new Date(decode(at) as number)
+    const at = this.#params.turn.determine('now', () =>
+      encode(Math.max(this.#params.now(), this.#lastNow))
+    )
+    this.#lastNow = decode(at) as number
+    return new Date(this.#lastNow)
   }
 
   random(): number {

@@ -36,6 +36,11 @@ export class RecordedHistory {
     return this.#deliveries.length
   }
 
+  /** Whether nothing at all is recorded: the body has not been seen to run. */
+  get isEmpty(): boolean {
+    return this.#inCallOrder.length === 0
+  }
+
   /** Whether every recorded delivery has been made. */
   get isSpent(): boolean {
     return this.#delivered === this.#deliveries.length

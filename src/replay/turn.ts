@@ -63,6 +63,8 @@ export class Turn {
   #running = 0
   #now = 0
   #isOpen = false
+  /** The window was opened by something recorded. */
+  #isRepeating = false
   #isScheduled = false
   #begin: (() => void) | null = null
   #body: BodyOutcome | null = null
@@ -77,9 +79,12 @@ export class Turn {
     this.#arrivals = new Arrivals({ fetch: fetchOutcomes, onFetched: () => this.#schedule() })
   }
 
-  /** Whether recorded deliveries are still being made. */
+  /**
+   * Whether the body does what it has done before: recorded deliveries are still being made, or it does what follows
+   * the last of them, which it had done before that was written.
+   */
   get isReplaying(): boolean {
-    return !this.#recorded.isSpent
+    return !this.#recorded.isSpent || this.#isRepeating
   }
 
   /** The turn is over: operations never settle, and nothing is run. */
@@ -279,6 +284,7 @@ export class Turn {
     if (this.isOver) return
     if (this.#begin) {
       this.#isOpen = true
+      this.#isRepeating = !this.#recorded.isEmpty
       const begin = this.#begin
       this.#begin = null
       return begin()
@@ -295,6 +301,7 @@ export class Turn {
       return this.#fail({ code: 'non_determinism', mismatch })
     }
     this.#recorded.advance()
+    this.#isRepeating = true
     const outcome: Outcome =
       record.status === 'failed'
         ? { status: 'failed', error: record.error! }
@@ -355,6 +362,7 @@ export class Turn {
   #settle(): void {
     this.#isScheduled = false
     this.#isOpen = false
+    this.#isRepeating = false
     if (this.#isDiscarded || this.#fault) return
     if (this.#body) this.#conclude(this.#body)
     else this.#goOn()

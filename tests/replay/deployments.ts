@@ -2,11 +2,13 @@ import type { HistoryRecord, Wait } from '../../src/core/history.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
-import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import { encode } from '../../src/core/payload.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DurableWorker } from '../../src/worker/worker.ts'
 import { DurableApp } from '../engine/durable_app.ts'
+import { CutStore } from '../simulation/cut_store.ts'
 
 export type Body = (ctx: WorkflowCtx, input: any) => unknown
 
@@ -14,6 +16,11 @@ export type Body = (ctx: WorkflowCtx, input: any) => unknown
 export class Deployments {
   readonly database = new MemoryDatabase()
   #current: DurableApp | null = null
+  #store: CutStore | null = null
+  #outside = new MemoryStore(this.database)
+  #signals = 0
+  #meanwhile: (() => void) | null = null
+  #killed: { app: DurableApp; store: CutStore }[] = []
   #worker: DurableWorker | null = null
 
   get app(): DurableApp {
@@ -27,11 +34,22 @@ export class Deployments {
 
   /** Stops the process there is, and starts one with these workflows. */
   async deploy(bodies: Record<string, Body>, options: GivenOptions = {}): Promise<DurableApp> {
-    await this.close()
-    const app = new DurableApp({ store: new MemoryStore(this.database), options })
+    await this.#current?.close()
+    this.#store = new CutStore(this.database, {
+      active() {},
+      commit: () => {
+        const meanwhile = this.#meanwhile
+        this.#meanwhile = null
+        meanwhile?.()
+        return null
+      },
+      applied() {},
+      cut() {},
+    })
+    const app = new DurableApp({ store: this.#store.store, options })
     for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
     this.#current = app
-    this.#worker = await app.work()
+    this.#worker = await app.work({ name: 'worker' })
     return app
   }
 
@@ -63,9 +81,32 @@ export class Deployments {
     return (await this.engine.getHistory(runId))!.waits
   }
 
+  /** Sends a signal from another process. */
+  signalFromOutside(token: string, payload: unknown): void {
+    const signal = { id: `${token}-${this.#signals++}`, token, payload: encode(payload) }
+    void this.#outside.commit([{ type: 'signal', signal }])
+  }
+
+  /** Calls `meanwhile` when the process is about to write. */
+  beforeNextCommit(meanwhile: () => void): void {
+    this.#meanwhile = meanwhile
+  }
+
+  /** Leaves the process as if it had been killed: nothing that it does from now on reaches the database. */
+  crash(): void {
+    if (!this.#current || !this.#store) throw new Error('Nothing is deployed')
+    this.#store.goSilent()
+    this.database.disconnect(this.#store.memory)
+    this.#killed.push({ app: this.#current, store: this.#store })
+    this.#current = null
+  }
+
   async close(): Promise<void> {
     await this.#current?.close()
     this.#current = null
-    this.#worker = null
+    for (const { app, store } of this.#killed.splice(0)) {
+      store.end()
+      await app.close().catch(() => {})
+    }
   }
 }

@@ -1,0 +1,136 @@
+import { test } from '@japa/runner'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+import { Deployments } from './deployments.ts'
+
+test.group('Code that does not fit the history', (group) => {
+  let deployments: Deployments
+  let calls: string[]
+  group.each.setup(() => {
+    deployments = new Deployments()
+    calls = []
+    return () => deployments.close()
+  })
+
+  const step = (ctx: WorkflowCtx, name: string) =>
+    ctx.localStep(name, () => {
+      calls.push(name)
+      return name
+    })
+  const before = async (ctx: WorkflowCtx) => {
+    await step(ctx, 'reserve')
+    await ctx.sleep('1m')
+    return step(ctx, 'ship')
+  }
+
+  async function deployed(after: (ctx: WorkflowCtx) => unknown, options = {}) {
+    await deployments.deploy({ main: before })
+    await deployments.start()
+    await deployments.deploy({ main: after }, options)
+    return deployments.advance(60_000)
+  }
+
+  test('the error says the position, what the code asked, what was recorded, and the ways out (case 20)', async ({
+    assert,
+  }) => {
+    const { status, error, errorCode } = await deployed(async (ctx) => {
+      await step(ctx, 'charge')
+    })
+    assert.equal(status, 'blocked')
+    assert.equal(errorCode, 'non_determinism')
+    assert.deepEqual(error!.details, {
+      seq: 0,
+      asked: 'local_step "charge" after 0 deliveries',
+      recorded: 'local_step "reserve" after 0 deliveries',
+    })
+    for (const part of [
+      'position 0',
+      '"charge"',
+      '"reserve"',
+      'Roll the change back',
+      'new version',
+    ])
+      assert.include(error!.message, part)
+  })
+
+  test('the body sees nothing of it, nothing is executed or recorded, and the run waits to be offered again (case 20)', async ({
+    assert,
+  }) => {
+    const seen: string[] = []
+    const run = await deployed(async (ctx) => {
+      try {
+        await step(ctx, 'charge')
+        seen.push('settled')
+      } catch {
+        seen.push('caught')
+      } finally {
+        seen.push('finally')
+      }
+    })
+    assert.deepEqual(seen, [])
+    assert.deepEqual(calls, ['reserve'])
+    assert.isNotNull(run.dueAt)
+    const records = await deployments.records()
+    assert.deepEqual(
+      records.map(({ name }) => name),
+      ['reserve']
+    )
+    assert.deepEqual(await deployments.engine.findStranded(), [])
+  })
+
+  test('the run goes on when the code is put back (case 20)', async ({ assert }) => {
+    const events: string[] = []
+    await deployed(() => 'nothing')
+    const app = await deployments.deploy({ main: before })
+    app.engine.on('run.completed', () => events.push('completed'))
+    await deployments.advance(3_600_000)
+    const run = await deployments.rest()
+    assert.equal(run.output, 'ship')
+    assert.isUndefined(run.error)
+    assert.deepEqual(calls, ['reserve', 'ship'])
+  })
+
+  test("with nonDeterminism: 'fail' the run fails at once", async ({ assert }) => {
+    const run = await deployed(() => 'nothing', { nonDeterminism: 'fail' })
+    assert.equal(run.status, 'failed')
+    assert.equal(run.error!.code, 'non_determinism')
+    assert.equal(
+      run.error!.message.includes('asked for nothing'),
+      true,
+      'the body ended without the recorded call'
+    )
+  })
+
+  const changes: Record<string, (ctx: WorkflowCtx) => unknown> = {
+    'another kind of operation': async (ctx) => {
+      await ctx.sleep('1m')
+    },
+    'another kind for an operation that stands open': async (ctx) => {
+      await step(ctx, 'reserve')
+      await ctx.waitForSignal('sleep')
+    },
+    'an operation less before one that stands open': (ctx) => ctx.sleep('1m'),
+    'an end before everything recorded was asked for': (ctx) => step(ctx, 'reserve'),
+    'a throw before everything recorded was asked for': async (ctx) => {
+      await step(ctx, 'reserve')
+      throw new Error('unexpected')
+    },
+    'calls at once that came one after the other': (ctx) =>
+      Promise.all([step(ctx, 'reserve'), ctx.sleep('1m')]),
+  }
+  for (const [what, body] of Object.entries(changes))
+    test(`${what} blocks the run (case 20)`, async ({ assert }) => {
+      const run = await deployed(body)
+      assert.equal(run.status, 'blocked')
+      assert.equal(run.error!.code, 'non_determinism')
+      assert.deepEqual(calls, ['reserve'])
+    })
+
+  test('an operation that was never recorded may be another one', async ({ assert }) => {
+    const run = await deployed(async (ctx) => {
+      await step(ctx, 'reserve')
+      await ctx.sleep('2m')
+      return step(ctx, 'deliver')
+    })
+    assert.equal(run.output, 'deliver')
+  })
+})
