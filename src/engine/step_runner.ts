@@ -29,6 +29,8 @@ export interface StepRunnerParams {
   maxPayloadBytes: number
   step: (name: string) => StepDefinition | undefined
   listener: StepListener
+  /** Whether another attempt may begin now: the run is still this process's to execute. */
+  mayBegin: () => Promise<boolean>
   jitter: () => number
 }
 
@@ -79,7 +81,7 @@ export class StepRunner {
       this.#attempts--
       if (pauseMs === null) return
       await delay(pauseMs)
-      if (this.#isStopped) return
+      if (!(await this.#params.mayBegin()) || this.#isStopped) return
     }
   }
 

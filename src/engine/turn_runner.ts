@@ -75,6 +75,7 @@ export class TurnRunner {
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
+      mayBegin: async () => !this.#isDraining && this.#holdsLease(),
       jitter: Math.random,
       listener: {
         ended: (seq, outcome, attempts) => this.#turn.arrive(seq, outcome, attempts),
@@ -235,8 +236,7 @@ export class TurnRunner {
       if (answer.inboxSeq > this.#inboxLoaded) this.#refresh()
     }
     if (wants.starts.length > 0 && !this.#isDraining) {
-      const { lease } = this.#params
-      if (!lease.isHeld && !(await lease.held())) return this.#lose()
+      if (!(await this.#holdsLease())) return 'lost'
       for (const task of wants.starts) this.#steps.start(task)
     }
     this.#armDueTimer()
@@ -322,6 +322,14 @@ export class TurnRunner {
     this.discard(new Error('The database refused what the run wrote'))
     this.#params.events.emit('run.failed', this.#failure(end.error))
     return 'ended'
+  }
+
+  /** False: the lease is gone, and with it the turn. */
+  async #holdsLease(): Promise<boolean> {
+    const { lease } = this.#params
+    if (lease.isHeld || (await lease.held())) return true
+    this.#lose()
+    return false
   }
 
   #lose(): TurnEnding {

@@ -166,7 +166,8 @@ test.group('What a body gets from ctx', (group) => {
     })
     const run = await deployments.start()
     assert.equal(run.output, 'E_START_IN_BODY')
-    assert.equal((await deployments.rest('other')).status, 'completed')
+    const other = await deployments.rest('other')
+    assert.equal(other.status, 'completed')
   })
 
   test('the signal of a body fires only when its turn is void', async ({ assert }) => {

@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Gate } from '../worker/gate.ts'
+import { until } from '../worker/until.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Races', (group) => {
@@ -34,7 +35,7 @@ test.group('Races', (group) => {
     await deployments.engine.start('main', undefined, 'run')
     await gate.reached()
     await deployments.engine.advanceClock(1_000)
-    while ((await deployments.records()).length === 0) await new Promise(setImmediate)
+    await until(() => deployments.database.history.live('run').length > 0)
     deployments.crash()
     gate.open()
     await deployments.deploy({ main })

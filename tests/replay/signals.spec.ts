@@ -68,7 +68,8 @@ test.group('Signals and replay', (group) => {
         }
       },
     })
-    assert.equal((await deployments.start()).status, 'suspended')
+    const waiting = await deployments.start()
+    assert.equal(waiting.status, 'suspended')
     const run = await deployments.advance(60_000)
     assert.equal(run.status, 'completed')
     assert.equal(run.output, 'nobody came')

@@ -44,7 +44,8 @@ test.group('Steps and replay', (group) => {
       },
     }
     await deployments.deploy(bodies)
-    assert.equal((await deployments.start()).status, 'suspended')
+    const suspended = await deployments.start()
+    assert.equal(suspended.status, 'suspended')
     await deployments.deploy(bodies)
     const run = await deployments.advance(60_000)
     assert.equal(run.output, 'done')
@@ -212,11 +213,13 @@ test.group('Steps and replay', (group) => {
         ),
     }
     await deployments.deploy(bodies)
-    assert.equal((await deployments.start()).status, 'suspended')
+    const suspended = await deployments.start()
+    assert.equal(suspended.status, 'suspended')
     const [wait] = await deployments.waits()
     assert.equal(wait!.attempts, 1)
     await deployments.deploy(bodies)
-    assert.equal((await deployments.advance(30_000)).status, 'suspended')
+    const again = await deployments.advance(30_000)
+    assert.equal(again.status, 'suspended')
     await deployments.deploy(bodies)
     const run = await deployments.advance(60_000)
     assert.equal(run.output, 3)
@@ -249,7 +252,7 @@ test.group('Steps and replay', (group) => {
     await deployments.deploy(bodies)
     await deployments.engine.start('main', undefined, 'run')
     await gate.reached()
-    await until(async () => (await deployments.records()).length === 1)
+    await until(() => deployments.database.history.live('run').length === 1)
     const [wait] = await deployments.waits()
     assert.equal(wait!.attempts, 1)
     deployments.crash()
@@ -258,5 +261,30 @@ test.group('Steps and replay', (group) => {
     gate.open()
     assert.deepEqual(run.output, [2, undefined])
     assert.deepEqual(attempts, [1, 2, 2])
+  })
+
+  test('while a worker drains no further attempt begins: it is made by the next one', async ({
+    assert,
+  }) => {
+    const attempts: string[] = []
+    const bodies = (worker: string) => ({
+      main: (ctx: WorkflowCtx) =>
+        ctx.localStep(
+          'flaky',
+          ({ attempt }) => {
+            attempts.push(`${worker}: ${attempt}`)
+            if (attempt === 1) throw new Error('first')
+            return attempt
+          },
+          { retries: 1, backoffMs: 1_000 }
+        ),
+    })
+    await deployments.deploy(bodies('one'))
+    await deployments.engine.start('main', undefined, 'run')
+    await until(() => attempts.length === 1)
+    await deployments.deploy(bodies('two'))
+    const run = await deployments.rest()
+    assert.equal(run.output, 2)
+    assert.deepEqual(attempts, ['one: 1', 'two: 2'])
   })
 })

@@ -47,6 +47,11 @@ export class CutStore {
     })
   }
 
+  /** From now on nothing is answered. */
+  goSilent(): void {
+    this.#isDown = true
+  }
+
   /** Answers, late, what was asked since the process stood still. */
   goOn(): void {
     this.#isDown = false

@@ -118,7 +118,7 @@ export class StepDesk {
     { process, step }: { process: SimulatedProcess; step: StepContext }
   ): void {
     this.begun++
-    if (process.state === 'outdated' && step.attempt === 1)
+    if (process.state === 'outdated')
       this.faults.push(`${name} was begun under a lease that was lost`)
     const colon = step.id.lastIndexOf(':')
     const runId = step.id.slice(0, colon)
