@@ -4,6 +4,7 @@ import { WORKFLOW } from './engine/workflow_class.ts'
 import { E_START_OPTION_IN_BODY, E_WAIT_IN_TRANSACTION } from './errors.ts'
 import type { ChildHandle, WorkflowCtx } from './types/context.ts'
 import type {
+  DeadLetter,
   InputOf,
   OutputOf,
   RunHandle,
@@ -90,6 +91,9 @@ export abstract class BaseWorkflow {
   }
 
   abstract run(ctx: WorkflowCtx, input: any): any
+
+  /** Takes care of runs of this class that end `dead`: a workflow of its own, named `<workflow>.dlq`. */
+  deadLetter?(ctx: WorkflowCtx, dead: DeadLetter<any>): unknown
 }
 
 /** Names a workflow, with the types of its input and output, without importing it. */

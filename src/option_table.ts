@@ -47,6 +47,11 @@ const name: OptionKind<string | null> = {
   accepts: (value): value is string | null =>
     value === null || (typeof value === 'string' && NAME.test(value)),
 }
+const cap: OptionKind<number | null> = {
+  expected: 'a whole number of recoveries, at least 1',
+  accepts: (value): value is number | null =>
+    value === null || (Number.isSafeInteger(value) && Number(value) > 0),
+}
 const names: OptionKind<readonly string[]> = {
   expected: 'a list of at least one name of 1 to 200 characters without white space',
   accepts: (value): value is readonly string[] =>
@@ -118,6 +123,13 @@ export const OPTIONS = {
     default: 15_000,
     unit: 'ms',
     meaning: 'How far the polling of an idle worker backs off. At least `pollMs`.',
+  }),
+  maxRecoveryAttempts: option<number | null>(cap, {
+    default: null,
+    shownDefault: 'unlimited',
+    unit: '',
+    meaning:
+      'How often a run that was lost by its worker is taken up again before it ends `dead`. At least 3 is advised.',
   }),
   namespaces: option(names, {
     default: ['default'],

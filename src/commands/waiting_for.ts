@@ -22,6 +22,10 @@ export function waitingFor(wait: Wait, children: ChildCounts): string {
     case 'local_step':
     case 'step':
       return nextAttempt(wait)
+    case 'compensation':
+      return `${nextAttempt(wait)} to undo ${wait.name}`
+    case 'handoff':
+      return `its handler run ${wait.target}`
     case 'send_signal':
     case 'now':
       return 'nothing'

@@ -71,6 +71,9 @@ export interface RunStore {
    */
   offerBlocked(claimKeys: readonly string[]): Promise<number>
 
+  /** Live runs whose execution time is over, at most `limit`. */
+  findOverdue(limit: number): Promise<string[]>
+
   /** Ms until the nearest due time among the runs of these keys (0 = due now); null = none. */
   nextDueIn(claimKeys: readonly string[]): Promise<number | null>
 }
@@ -100,6 +103,8 @@ export interface LoadedRun {
   runId: string
   /** Encoded input; null for a resident run. */
   input: string | null
+  /** Encoded failure that the run unwinds or follows for; null = none, or resident. */
+  error: string | null
   /** Live generation, in order of `seq`; empty for a resident run. */
   history: HistoryRecord[]
   /** In order of `seq`. Given for resident runs too, so that due times are judged by the store's clock. */
@@ -128,13 +133,16 @@ export interface LeaseStore {
   describeWorker(instance: string, descriptor: string): Promise<void>
   /** Takes the worker's row away. Its runs must have been released before. */
   removeWorker(instance: string): Promise<void>
-  /** Marks workers whose lease has expired lost and makes their runs due. Resolves to the numbers of each. */
-  recoverExpired(): Promise<{ workers: number; runs: number }>
+  /**
+   * Marks workers whose lease has expired lost and makes their runs due. Those with at least `suspectFrom` pickups,
+   * the coming one included, become suspects (null = none does). Resolves to the numbers of each.
+   */
+  recoverExpired(params?: SuspectRule): Promise<{ workers: number; runs: number }>
   /** Takes the session lock on a stable worker name; null when another live process holds it. */
   lockName(name: string): Promise<NameLock | null>
 }
 
-export interface NewWorker {
+export interface NewWorker extends SuspectRule {
   /** Unique per process start. */
   instance: string
   /** Stable across restarts. */
@@ -142,7 +150,14 @@ export interface NewWorker {
   leaseMs: number
   /** What the worker announces of itself, as JSON. */
   descriptor: string
+  /** False: runs that it loses are not counted as recoveries, as under the development server. Default true. */
+  isCounted?: boolean | undefined
   takeOver: boolean
+}
+
+/** From which pickup on, the coming one included, a lost run becomes a suspect; null (default) = never. */
+export interface SuspectRule {
+  suspectFrom?: number | null | undefined
 }
 
 export interface NameLock {
@@ -172,6 +187,7 @@ export interface RunStanding {
   runId: string
   claimKey: string
   status: RunStatus
+  token: number
 }
 
 export interface StoredRun extends RunRow, RunPayloads {

@@ -19,6 +19,14 @@ export type TurnEnd =
   | { kind: 'block'; error: string; errorCode: string; retryIn: number }
   /** Handed back by a worker that stops: due at once, not counted as a recovery. */
   | { kind: 'release' }
+  /** The body has failed, or a cancel was asked for: the lease goes on, for the compensations. */
+  | { kind: 'unwind'; error: string; errorCode: string }
+  /** The failure is handed to a handler run, whose outcome becomes that of the run. */
+  | { kind: 'follow'; error: string; errorCode: string; tag: string }
+  /** Picked up once too often. */
+  | { kind: 'die'; error: string; errorCode: string }
+  /** The compensations of a cancelled run are over. */
+  | { kind: 'cancel'; error: string; errorCode: string }
 
 /** A child that a turn starts. */
 export interface NewChild {
@@ -77,7 +85,36 @@ export interface SignalWrite {
   signal: SignalSend
 }
 
-export type Write = ChangeSet | StartWrite | SignalWrite
+/**
+ * Cancels a run and the children it awaits, whoever holds their leases. With `compensate`, they undo their steps
+ * first.
+ */
+export interface CancelWrite {
+  type: 'cancel'
+  runId: string
+  compensate: boolean
+  /** Encoded. */
+  error: string
+  errorCode: string
+}
+
+/** Makes a failed or dead run live again, with the part of its history that its failure could not have influenced. */
+export interface RequeueWrite {
+  type: 'requeue'
+  runId: string
+  /** The token under which the history was read: nothing is done when the run has moved since. */
+  token: number
+  /** Positions that are retired. */
+  retire: readonly number[]
+}
+
+/** Makes a run due now that waits for a later time. */
+export interface WakeWrite {
+  type: 'wake'
+  runId: string
+}
+
+export type Write = ChangeSet | StartWrite | SignalWrite | CancelWrite | RequeueWrite | WakeWrite
 
 export type Answer =
   /** `inboxSeq`: number of the newest inbox entry, so that a live turn knows whether something came. */
@@ -88,6 +125,15 @@ export type Answer =
   | { type: 'started'; created: boolean; run: RunRow }
   /** `delivered` is false when nobody waited: the signal is kept. */
   | { type: 'signalled'; delivered: boolean }
+  /**
+   * `cancelled`: at once. `unwinding`: once its compensations are over. `over`: it had ended. `unknown`: there is no
+   * such run.
+   */
+  | { type: 'cancelled'; outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown' }
+  /** False: the run is not failed or dead any more, or there is none. */
+  | { type: 'requeued'; done: boolean }
+  /** False: the run does not wait for a time, or there is none. */
+  | { type: 'woken'; done: boolean }
   /** The database refuses the rows themselves, now and always: nothing of the write was applied. */
   | { type: 'refused'; error: unknown }
   /**
@@ -105,6 +151,8 @@ export interface FlushNews {
   dueIn: number | null
   /** Running runs that got inbox entries. */
   inbox: ReadonlySet<string>
+  /** Runs whose lease was taken away from whoever held it. */
+  revoked: ReadonlySet<string>
   /** Runs that ended. */
   ended: ReadonlySet<string>
 }

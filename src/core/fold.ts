@@ -1,8 +1,26 @@
-import type { Answer, ChangeSet, StartWrite, Write } from './change_set.ts'
+import type {
+  Answer,
+  CancelWrite,
+  ChangeSet,
+  NewChild,
+  RequeueWrite,
+  StartWrite,
+  Write,
+} from './change_set.ts'
 import type { ChildEntry, HistoryRecord, InboxEntry, SignalEntry } from './history.ts'
 import type { LockedState, OfRun, Plan, RunInsert, RunUpdate } from './plan.ts'
 import { SignalExchange } from './signal_exchange.ts'
-import { created, ended, holdsLease, notified } from './transition.ts'
+import {
+  cancelled,
+  created,
+  ended,
+  holdsLease,
+  isRequeueable,
+  notified,
+  requeued,
+  unwinding,
+  woken,
+} from './transition.ts'
 import { isTerminal, type RunRow } from './run.ts'
 
 export type { KeptSignal, LockedState, OfRun, Plan, RunInsert, RunUpdate, Waiter } from './plan.ts'
@@ -29,6 +47,10 @@ class Fold {
   #taken = new Map<string, number>()
   #removed = new Map<string, Set<number>>()
   #cleared = new Set<string>()
+  #revoked = new Set<string>()
+  #retired: Plan['retired'] = []
+  #addedTags: Plan['addedTags'] = []
+  #removedTags: Plan['removedTags'] = []
   #signals: SignalExchange
 
   constructor(private locked: LockedState) {
@@ -48,6 +70,16 @@ class Fold {
       case 'signal': {
         const delivered = this.#signals.send(write.signal)
         return () => ({ type: 'signalled', delivered })
+      }
+      case 'cancel':
+        return this.#cancel(write)
+      case 'requeue':
+        return this.#requeue(write)
+      case 'wake': {
+        const row = this.#row(write.runId)
+        const due = row ? woken(row, this.#now) : null
+        if (due) this.#write(due)
+        return () => ({ type: 'woken', done: due !== null })
       }
     }
   }
@@ -74,6 +106,9 @@ class Fold {
       inbox,
       usedSignals: used,
       keptSignals: kept,
+      retired: this.#retired,
+      addedTags: this.#addedTags,
+      removedTags: this.#removedTags,
       cleared: [...this.#cleared],
       news: {
         due: new Set(rows.filter((row) => this.#isDue(row)).map((row) => row.claimKey)),
@@ -81,6 +116,7 @@ class Fold {
         inbox: new Set(
           inbox.map(({ runId }) => runId).filter((id) => this.#row(id)?.status === 'running')
         ),
+        revoked: this.#revoked,
         ended: new Set(this.#cleared),
       },
     }
@@ -154,13 +190,45 @@ class Fold {
   #settle(before: RunRow, { end, seenInbox }: ChangeSet) {
     const row = ended(before, end, { seenInbox, now: this.#now })
     if (row === before) return
-    if (end.kind === 'complete') this.#write(row, { output: end.output, error: null })
-    else if (end.kind === 'fail' || end.kind === 'block') this.#write(row, { error: end.error })
-    else this.#write(row, before.errorCode === null ? {} : { error: null })
-    if (!isTerminal(row.status)) return
+    this.#write(row, payloadsOf(before, end))
+    if (end.kind === 'follow') this.#addedTags.push({ runId: row.id, tag: end.tag })
+    if (isTerminal(row.status)) this.#end(row)
+  }
+
+  /** Nothing of an ended run remains open, and its parent is told. */
+  #end(row: RunRow) {
     this.#cleared.add(row.id)
     const event = row.status === 'completed' ? 'completed' : 'failed'
     if (row.parent?.awaited) this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
+  }
+
+  /** The children a run awaits go with it, at every level. */
+  #cancel(write: CancelWrite): () => Answer {
+    const { runId, compensate, error, errorCode } = write
+    const row = this.#row(runId)
+    if (!row) return () => ({ type: 'cancelled', outcome: 'unknown' })
+    if (isTerminal(row.status)) return () => ({ type: 'cancelled', outcome: 'over' })
+    if (row.owner !== null) this.#revoked.add(runId)
+    const terms = { errorCode, now: this.#now }
+    const next = compensate ? unwinding(row, terms) : cancelled(row, terms)
+    this.#write(next, { error })
+    if (!compensate) {
+      this.#end(next)
+      for (const signal of this.locked.unreadSignals(runId, 0)) this.#signals.giveBack(signal)
+    }
+    for (const childId of this.locked.awaitedChildren(runId))
+      this.#cancel({ ...write, runId: childId })
+    return () => ({ type: 'cancelled', outcome: compensate ? 'unwinding' : 'cancelled' })
+  }
+
+  #requeue({ runId, token, retire }: RequeueWrite): () => Answer {
+    const row = this.#row(runId)
+    if (!row || row.token !== token || !isRequeueable(row))
+      return () => ({ type: 'requeued', done: false })
+    this.#write(requeued(row, this.#now), { output: null, error: null })
+    if (retire.length > 0) this.#retired.push({ runId, seqs: retire })
+    this.#removedTags.push({ runId, prefix: 'onError:' })
+    return () => ({ type: 'requeued', done: true })
   }
 
   /**
@@ -191,12 +259,35 @@ class Fold {
   }
 
   #startChildren(runId: string, { children }: ChangeSet) {
-    for (const { run, acknowledge } of children) {
-      const started = this.#start({ type: 'start', run, leaseTo: null })()
-      const isNew = started.type === 'started' && started.created
-      if ((!isNew && run.parent?.awaited) || acknowledge)
-        this.#reply(runId, run.parent, { childId: run.id, event: isNew ? 'started' : 'taken' })
+    for (const child of children) {
+      const existing = this.#row(child.run.id)
+      if (existing) this.#adopt(runId, child, existing)
+      else {
+        this.#start({ type: 'start', run: child.run, leaseTo: null })
+        if (child.acknowledge)
+          this.#reply(runId, child.run.parent, { childId: child.run.id, event: 'started' })
+      }
     }
+  }
+
+  /** A run that the same operation started before is its child still; any other one has taken the id. */
+  #adopt(runId: string, { run, acknowledge }: NewChild, existing: RunRow) {
+    const { parent } = run
+    const isOwn =
+      parent !== null &&
+      existing.workflow === run.workflow &&
+      existing.parent?.runId === parent.runId &&
+      existing.parent.seq === parent.seq &&
+      existing.parent.index === parent.index
+    if (!isOwn) {
+      if (parent?.awaited || acknowledge)
+        this.#reply(runId, parent, { childId: run.id, event: 'taken' })
+      return
+    }
+    if (acknowledge) this.#reply(runId, parent, { childId: run.id, event: 'started' })
+    if (!parent.awaited || !isTerminal(existing.status)) return
+    const event = existing.status === 'completed' ? 'completed' : 'failed'
+    this.#reply(runId, parent, { childId: run.id, event })
   }
 
   #open(runId: string, wait: ChangeSet['opened'][number]) {
@@ -227,5 +318,25 @@ class Fold {
     if (entries) entries.push(numbered)
     else this.#inbox.set(runId, [numbered])
     this.#write(told)
+  }
+}
+
+/** The payloads that an end writes. What a run unwinds or follows for stays until it has ended. */
+function payloadsOf(before: RunRow, end: ChangeSet['end']): Pick<RunUpdate, 'output' | 'error'> {
+  switch (end.kind) {
+    case 'complete':
+      return { output: end.output, error: null }
+    case 'fail':
+    case 'die':
+    case 'cancel':
+    case 'unwind':
+    case 'follow':
+      return { error: end.error }
+    case 'block':
+      return before.phase === 'body' ? { error: end.error } : {}
+    case 'continue':
+    case 'suspend':
+    case 'release':
+      return before.phase === 'body' && before.errorCode !== null ? { error: null } : {}
   }
 }

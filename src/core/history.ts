@@ -1,6 +1,9 @@
 import type { RunStatus } from './run.ts'
 
-/** Kinds of operations a body can ask for; each takes one position of the history. */
+/**
+ * Kinds of operations a body can ask for; each takes one position of the history. Compensations and handoffs are
+ * not called by the body: they have positions of their own, below zero.
+ */
 const OPERATION_KINDS = [
   'local_step',
   'step',
@@ -12,6 +15,8 @@ const OPERATION_KINDS = [
   'all',
   'all_settled',
   'now',
+  'compensation',
+  'handoff',
 ] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]
 
@@ -19,6 +24,18 @@ export type OperationKind = (typeof OPERATION_KINDS)[number]
  * How a recorded operation ended. `abandoned`: the body ended while the step was in flight.
  */
 export type RecordStatus = 'completed' | 'failed' | 'abandoned'
+
+/** The position of the compensation of the operation at `seq`. */
+export function compensationSeq(seq: number): number {
+  return -1 - seq
+}
+
+const FIRST_HANDOFF = -1_000_000_000
+
+/** The position of a run's handoff, counted from 0. */
+export function handoffSeq(handoff: number): number {
+  return FIRST_HANDOFF - handoff
+}
 
 /** What identifies an operation on replay. */
 export interface OperationIdentity {

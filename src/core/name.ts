@@ -79,3 +79,21 @@ export function deriveId(...parts: readonly (string | number)[]): string {
 export function claimKey(namespace: string, workflow: string, version: string): string {
   return `${namespace} ${workflow} ${version}`
 }
+
+/**
+ * The key by which a suspect is claimed: a run that was lost so often that it may be what kills its workers. Suspects
+ * are probed on their own, so that they never fill the claims of the others. A name contains no space, so no claim key
+ * begins with one.
+ */
+export function suspectKey(key: string): string {
+  return isSuspectKey(key) ? key : ` ${key}`
+}
+
+export function isSuspectKey(key: string): boolean {
+  return key.startsWith(' ')
+}
+
+/** The claim key without the mark of a suspect. */
+export function ordinaryKey(key: string): string {
+  return isSuspectKey(key) ? key.slice(1) : key
+}

@@ -24,6 +24,8 @@ export interface LockedState {
   waiters(token: string): readonly Waiter[]
   /** Signals in a run's inbox with a number above `after`, in order. */
   unreadSignals(runId: string, after: number): readonly SignalEntry[]
+  /** Ids of the runs that a run has started and awaits, and that have not ended. */
+  awaitedChildren(runId: string): readonly string[]
   /** Whether a signal with this id is kept or lies in an inbox. */
   hasSignal(id: string, token: string): boolean
 }
@@ -57,6 +59,14 @@ export interface Plan {
   usedSignals: { id: string; token: string }[]
   /** In order of arrival; one of them may also be in `usedSignals`, when it has come back. */
   keptSignals: KeptSignal[]
+  /**
+   * Positions that leave the live history of a run for a generation above all others of it. A handoff among them is
+   * renamed from `onError:` to `onError:retried:`.
+   */
+  retired: { runId: string; seqs: readonly number[] }[]
+  addedTags: { runId: string; tag: string }[]
+  /** Tags that begin with the prefix go. */
+  removedTags: { runId: string; prefix: string }[]
   /** Runs that ended: none of their waits and inbox entries remain. The other fields hold none of these runs. */
   cleared: string[]
   news: FlushNews

@@ -40,6 +40,13 @@ export interface ParentLink {
   failFast: boolean
 }
 
+/** Why a run exists that takes care of another one. */
+export interface HandledRun {
+  runId: string
+  /** `on_error`: the other run follows this one and settles with its outcome. `dead_letter`: it is over. */
+  as: 'on_error' | 'dead_letter'
+}
+
 /**
  * A run without its payloads. Instants are milliseconds UTC of the database's clock.
  */
@@ -70,6 +77,14 @@ export interface RunRow {
    */
   wakeSeq: number | null
   parent: ParentLink | null
+  /** The run this one was started to take care of. */
+  handles: HandledRun | null
+  /** Workflows of the failures that led to this run by failure routes, oldest first; stops loops. */
+  routeChain: readonly string[]
+  /** How often a failure of this run was handed to a handler run. */
+  handoffs: number
+  /** When the run is cancelled with `execution_timeout`; null = never. */
+  deadlineAt: number | null
   /** A nonce per start call, so that a repeated start can be told from another caller's. */
   createdBy: string
   format: number
@@ -101,4 +116,10 @@ export interface NewRun {
   parent: ParentLink | null
   createdBy: string
   tags: readonly string[]
+  /** Due this many ms after the write. Default 0. */
+  dueIn?: number | undefined
+  handles?: HandledRun | null | undefined
+  routeChain?: readonly string[] | undefined
+  /** Cancelled with `execution_timeout` this many ms after the write. Default never. */
+  timeoutMs?: number | null | undefined
 }

@@ -1,5 +1,6 @@
 import type { TurnEnd } from './change_set.ts'
-import { type NewRun, type RunRow, RUN_FORMAT } from './run.ts'
+import { ordinaryKey, suspectKey } from './name.ts'
+import { isTerminal, type NewRun, type RunRow, RUN_FORMAT } from './run.ts'
 
 /**
  * Where a run's status changes. Every function takes the row as it stands under its lock and returns the row
@@ -19,13 +20,17 @@ export function created(run: NewRun, params: { leaseTo: string | null; now: numb
     status: leaseTo === null ? 'pending' : 'running',
     phase: 'body',
     priority: run.priority,
-    dueAt: leaseTo === null ? now : null,
+    dueAt: leaseTo === null ? now + (run.dueIn ?? 0) : null,
     owner: leaseTo,
     token: leaseTo === null ? 0 : 1,
     recoveryAttempts: 0,
     inboxSeq: 0,
     wakeSeq: null,
     parent: run.parent,
+    handles: run.handles ?? null,
+    routeChain: run.routeChain ?? [],
+    handoffs: 0,
+    deadlineAt: typeof run.timeoutMs === 'number' ? now + run.timeoutMs : null,
     createdBy: run.createdBy,
     format: RUN_FORMAT,
     errorCode: null,
@@ -62,9 +67,20 @@ export function holdsLease(row: RunRow | undefined, token: number): row is RunRo
   return row !== undefined && row.status === 'running' && row.token === token
 }
 
-/** The row of a run whose owner is gone: due at once, still `running`, so that the pickup counts it. */
-export function orphaned(row: RunRow, now: number): RunRow {
-  return { ...row, dueAt: now, updatedAt: now }
+/**
+ * The row of a run whose owner is gone: due at once, and still `running`, so that the pickup counts it. From
+ * `suspectFrom` counted pickups on it is a suspect (null = never). An owner that does not count, such as one under
+ * the development server, leaves it `suspended` instead.
+ */
+export function orphaned(
+  row: RunRow,
+  params: { now: number; isCounted: boolean; suspectFrom: number | null }
+): RunRow {
+  const { now, isCounted, suspectFrom } = params
+  const lost = { ...row, dueAt: now, updatedAt: now }
+  if (!isCounted) return { ...lost, status: 'suspended', owner: null, wakeSeq: null }
+  const isSuspect = suspectFrom !== null && row.recoveryAttempts + 1 >= suspectFrom
+  return isSuspect ? { ...lost, claimKey: suspectKey(row.claimKey) } : lost
 }
 
 /** The row after `count` new inbox entries, of which one at least is `urgent` (not the end of a child, or a failure that cannot wait). */
@@ -85,7 +101,11 @@ export function ended(
   params: { seenInbox: number; now: number }
 ): RunRow {
   const { now, seenInbox } = params
-  const released = { ...row, owner: null, updatedAt: now }
+  const claimKey = ordinaryKey(row.claimKey)
+  const released = { ...row, claimKey, owner: null, updatedAt: now }
+  // While it unwinds or follows, the failure it came from stays on the row.
+  const errorCode = row.phase === 'body' ? null : row.errorCode
+  const over = { ...released, dueAt: null, endedAt: now, wakeSeq: null }
   switch (end.kind) {
     case 'continue':
       return row
@@ -93,30 +113,100 @@ export function ended(
       return {
         ...released,
         status: 'suspended',
-        errorCode: null,
+        errorCode,
         wakeSeq: end.needs === null ? null : seenInbox + end.needs,
         dueAt: row.inboxSeq > seenInbox ? now : earliest(end.dueAt, end.dueIn, now),
       }
     case 'complete':
-      return { ...released, status: 'completed', dueAt: null, endedAt: now, errorCode: null }
+      return { ...over, status: 'completed', errorCode: null }
     case 'fail':
-      return {
-        ...released,
-        status: 'failed',
-        dueAt: null,
-        endedAt: now,
-        errorCode: end.errorCode,
-      }
+      return { ...over, status: 'failed', errorCode: end.errorCode }
+    case 'die':
+      return { ...over, status: 'dead', errorCode: end.errorCode }
+    case 'cancel':
+      return { ...over, status: 'cancelled', errorCode: end.errorCode }
     case 'block':
       return {
         ...released,
         status: 'blocked',
         dueAt: now + end.retryIn,
-        errorCode: end.errorCode,
+        errorCode: row.phase === 'body' ? end.errorCode : row.errorCode,
       }
     case 'release':
-      return { ...released, status: 'suspended', errorCode: null, wakeSeq: null, dueAt: now }
+      return { ...released, status: 'suspended', errorCode, wakeSeq: null, dueAt: now }
+    case 'unwind':
+      return { ...row, phase: 'unwinding', errorCode: end.errorCode, updatedAt: now }
+    case 'follow':
+      return {
+        ...released,
+        status: 'suspended',
+        phase: 'following',
+        handoffs: row.handoffs + 1,
+        errorCode: end.errorCode,
+        wakeSeq: null,
+        dueAt: row.inboxSeq > seenInbox ? now : null,
+      }
   }
+}
+
+/** The row of a run that is cancelled at once, whatever it was doing. */
+export function cancelled(row: RunRow, params: { errorCode: string; now: number }): RunRow {
+  const over = ended(
+    row,
+    { kind: 'cancel', error: '', errorCode: params.errorCode },
+    {
+      seenInbox: row.inboxSeq,
+      now: params.now,
+    }
+  )
+  return { ...over, token: row.token + 1 }
+}
+
+/** The row of a run that is to undo its steps before it ends cancelled; due at once, under no lease. */
+export function unwinding(row: RunRow, params: { errorCode: string; now: number }): RunRow {
+  const { errorCode, now } = params
+  return {
+    ...row,
+    claimKey: ordinaryKey(row.claimKey),
+    status: 'suspended',
+    phase: 'unwinding',
+    owner: null,
+    token: row.token + 1,
+    errorCode,
+    wakeSeq: null,
+    dueAt: now,
+    updatedAt: now,
+  }
+}
+
+/** Whether a run may be made live again. */
+export function isRequeueable(row: RunRow): boolean {
+  return row.status === 'failed' || row.status === 'dead'
+}
+
+/** The row of a failed or dead run that is made live again: due at once, with its whole budget of recoveries. */
+export function requeued(row: RunRow, now: number): RunRow {
+  return {
+    ...row,
+    claimKey: ordinaryKey(row.claimKey),
+    status: 'pending',
+    phase: 'body',
+    owner: null,
+    token: row.token + 1,
+    recoveryAttempts: 0,
+    wakeSeq: null,
+    errorCode: null,
+    dueAt: now,
+    endedAt: null,
+    updatedAt: now,
+    deadlineAt: row.deadlineAt === null ? null : now + Math.max(0, row.deadlineAt - row.createdAt),
+  }
+}
+
+/** The row of a run that waits for a later time, due now; null when it does not wait for a time. */
+export function woken(row: RunRow, now: number): RunRow | null {
+  if (isTerminal(row.status) || row.dueAt === null || row.dueAt <= now) return null
+  return { ...row, dueAt: now, updatedAt: now }
 }
 
 function earliest(dueAt: number | null, dueIn: number | null, now: number): number | null {

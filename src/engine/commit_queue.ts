@@ -108,6 +108,7 @@ function settled(answer: Answer): Answer | Promise<Answer> {
 function charactersOf(write: Write): number {
   if (write.type === 'start') return write.run.input.length
   if (write.type === 'signal') return write.signal.payload.length
+  if (write.type !== 'turn') return 0
   let characters = 0
   for (const { output, error } of write.records)
     characters += (output?.length ?? 0) + (error?.length ?? 0)

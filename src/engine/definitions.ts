@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { WorkflowCtx } from '../types/context.ts'
 import type { StepContext, StepOptions } from '../types/step.ts'
+import type { FailureRoute, LazyWorkflowTarget } from '../types/workflow.ts'
 
 export type WorkflowBody = (ctx: WorkflowCtx, input: unknown) => unknown
 
@@ -13,6 +14,12 @@ export interface WorkflowDefinition {
   origin: string | null
   /** Tags of every run. */
   tags: readonly string[]
+  /** Who takes care of which failures. */
+  onError: readonly FailureRoute[]
+  /** Who takes care of dead runs; null = the default of the configuration. */
+  deadLetterWorkflow: LazyWorkflowTarget | null
+  /** Runs are cancelled after this time, in ms; null = never. */
+  timeoutMs: number | null
   /** Parses a stored input before the body sees it. */
   input: StandardSchemaV1 | null
   /** File it was discovered in, for messages. */

@@ -6,7 +6,7 @@ import type { WorkflowClass } from '../types/workflow.ts'
 import type { Registry } from './registry.ts'
 import {
   isDiscoverable,
-  workflowDefinition,
+  workflowDefinitions,
   workflowOptions,
   type ClassEnvironment,
 } from './workflow_class.ts'
@@ -145,7 +145,8 @@ export class Discovery {
       const known = registry.workflow(name, version)
       if (known?.source === target && known.file !== null) continue
       const replace = known !== undefined && this.#isGone(known.file)
-      registry.registerWorkflow(this.#definitionOf(target, file), { replace })
+      for (const definition of this.#definitionsOf(target, file))
+        registry.registerWorkflow(definition, { replace })
     }
   }
 
@@ -154,10 +155,10 @@ export class Discovery {
     return this.#params.inDevelopment && file !== null && !this.#workflowFiles.includes(file)
   }
 
-  #definitionOf(target: WorkflowClass, file: string) {
+  #definitionsOf(target: WorkflowClass, file: string) {
     const params = { ...this.#params, file }
-    if (!this.#params.inDevelopment) return workflowDefinition(target, params)
-    return workflowDefinition(target, {
+    if (!this.#params.inDevelopment) return workflowDefinitions(target, params)
+    return workflowDefinitions(target, {
       ...params,
       latest: () => this.#latest(file, keyOf(target)),
     })

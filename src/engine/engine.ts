@@ -1,25 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type {
   ChildState,
+  LoadedRun,
   RunPage,
   RunQuery,
-  Store,
   StrandedRun,
-  TransactionalStore,
   WorkerRow,
 } from '../contracts/store.ts'
+import type { Answer } from '../core/change_set.ts'
 import type { HistoryRecord, Wait } from '../core/history.ts'
-import { checkName, claimKey } from '../core/name.ts'
+import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
-import { DEFAULT_PRIORITY, type NewRun, type RunRow } from '../core/run.ts'
-import {
-  E_ENGINE_STOPPED,
-  E_RUN_ID_TAKEN,
-  E_START_IN_BODY,
-  E_STORE_NOT_TRANSACTIONAL,
-  E_UNKNOWN_WORKFLOW,
-} from '../errors.ts'
-import { nearestName } from '../nearest_name.ts'
+import type { NewRun, RunRow } from '../core/run.ts'
+import { encodeError } from '../core/serialized_error.ts'
+import { E_ENGINE_STOPPED, E_RUN_ID_TAKEN, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { WorkflowCtx } from '../types/context.ts'
 import type { RunLogger } from '../types/step.ts'
@@ -33,22 +27,24 @@ import type {
 } from '../types/workflow.ts'
 import { callerFile } from './call_site.ts'
 import { CommitQueue } from './commit_queue.ts'
+import { DeadLetters } from './dead_letters.ts'
 import type { EngineContext } from './engine_context.ts'
 import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
+import { failureOptions } from './failure_options.ts'
+import { DEAD_LETTER_PREFIX, FailureRouting } from './failure_routing.ts'
 import { nameWorkflowNow } from './naming.ts'
 import { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
-import { newRunId } from './run_id.ts'
+import { Requeue } from './requeue.ts'
+import { type EngineStore, RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
 import { checkSchema } from './schema.ts'
 import { currentScope } from './scope.ts'
 import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
-import { stepNameOf } from './step_stamp.ts'
+import { stampOf, stepNameOf } from './step_stamp.ts'
+import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
-import { resolveWorkflowTarget, shownTarget, type TargetEnvironment } from './workflow_target.ts'
-
-/** A store that may take part in the application's transactions. */
-export type EngineStore = Store & Partial<TransactionalStore<unknown>>
+import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
 export interface EngineDependencies {
   registry: Registry
@@ -59,6 +55,8 @@ export interface EngineDependencies {
   /** Makes the instances of workflows and steps: the container. */
   maker: InstanceMaker
   options: ResolvedOptions
+  /** Handler of dead runs whose workflow names none. */
+  deadLetterWorkflow?: LazyWorkflowTarget | undefined
   logger: RunLogger
   inDevelopment: boolean
 }
@@ -74,6 +72,8 @@ export class WorkflowEngine {
   #stopAdopting: () => void
   #isStopped = false
   #deps: EngineDependencies
+  #deadLetters: DeadLetters
+  #starter: RunStarter
 
   constructor(deps: EngineDependencies) {
     this.#deps = deps
@@ -83,23 +83,34 @@ export class WorkflowEngine {
     this.#environment = { registry, maker, logger, origin: options.origin, inDevelopment }
     this.#stopAdopting = adoptDeclaredSteps(registry, maker)
     const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
+    const events = new RunEventEmitter(onError)
     this.context = {
       store,
       discover: deps.discover,
       commits: new CommitQueue({ store, news }),
       news,
-      events: new RunEventEmitter(onError),
+      events,
       registry,
       options,
       log: logger,
+      routing: new FailureRouting({
+        registry,
+        events,
+        resolve: (target) => this.#starter.handler(target),
+        deadLetterWorkflow: deps.deadLetterWorkflow ?? null,
+      }),
       naming: {
         stepName: (step) => stepNameOf(step as string),
+        stepStamp: (fn) => (typeof fn === 'function' ? (stampOf(fn) ?? null) : null),
         workflow: (target) => nameWorkflowNow(target, this.#environment),
       },
       inDevelopment,
       starter: null,
     }
     this.#waiter = new RunWaiter(this.context)
+    this.#deadLetters = new DeadLetters(this.context)
+    const environment = this.#environment
+    this.#starter = new RunStarter({ context: this.context, environment, store })
   }
 
   /**
@@ -122,7 +133,8 @@ export class WorkflowEngine {
         version,
         writtenAs: 'function',
         origin: this.#deps.options.origin,
-        tags: [],
+        tags: options.tags ?? [],
+        ...failureOptions(name, options),
         input: checkSchema(options.input, `"input" of workflow "${name}"`),
         file: null,
         registeredIn,
@@ -162,13 +174,10 @@ export class WorkflowEngine {
         : (runIdOrOptions ?? more ?? {})
     const scope = currentScope()
     if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
-    const run = await this.#newRun(workflow, input, options)
-    const stored = options.client
-      ? await this.#startIn(options.client, run)
-      : await this.#startHere(run)
-    if (stored.workflow !== run.workflow)
-      throw new E_RUN_ID_TAKEN([run.id, stored.workflow, run.workflow])
-    return this.#handle(run.id)
+    this.#refuseWhenStopped()
+    const { wanted, stored } = await this.#starter.start(workflow, input, options)
+    if (stored.workflow !== wanted.workflow) this.#refuseTaken(wanted, stored)
+    return this.#handle(stored.id)
   }
 
   /**
@@ -188,6 +197,78 @@ export class WorkflowEngine {
     const answer = await this.context.commits.write({ type: 'signal', signal })
     if (answer.type === 'refused') throw answer.error
     return { delivered: answer.type === 'signalled' && answer.delivered }
+  }
+
+  /**
+   * Cancels a run, whoever executes it, with the children it awaits. With `compensate` it undoes its steps first.
+   * Resolves to false when it had ended. Throws E_RUN_NOT_FOUND.
+   */
+  async cancel(
+    runId: string,
+    options: { compensate?: boolean | undefined; reason?: string | undefined } = {}
+  ): Promise<boolean> {
+    this.#refuseWhenStopped()
+    const message = options.reason ?? 'The run was cancelled'
+    const outcome = await this.#cancel(runId, {
+      code: 'cancelled',
+      message,
+      compensate: options.compensate ?? false,
+    })
+    if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
+    return outcome !== 'over'
+  }
+
+  /** Cancels a run whose execution time is over. For workers. */
+  async timeOut(runId: string): Promise<void> {
+    const message = 'The run took longer than its executionTimeout'
+    await this.#cancel(runId, { code: 'execution_timeout', message, compensate: false })
+  }
+
+  /**
+   * Runs a failed or dead run again, keeping the steps that its failure could not have influenced, with its whole
+   * budget of recoveries. A live run that waits for a time is made due. Resolves to false where nothing is to be done;
+   * throws E_RUN_NOT_FOUND.
+   */
+  async requeue(runId: string): Promise<boolean> {
+    this.#refuseWhenStopped()
+    const store = await this.#open()
+    return new Requeue({ store, commits: this.context.commits }).run(runId)
+  }
+
+  /**
+   * Starts a new run of the same workflow with other input, with the tags and the namespace of the original, which
+   * stays as it is. Default id: `<runId>~retry~<8 hex characters>`. Null: there is no such run.
+   */
+  async retryWithInput(
+    runId: string,
+    input: unknown,
+    newRunId?: string
+  ): Promise<{ runId: string } | null> {
+    const original = await this.getRun(runId)
+    if (!original) return null
+    const id = newRunId ?? deriveId(runId, `~retry~${randomUUID().slice(0, 8)}`)
+    const { workflow, version, namespace } = original
+    const tags = original.tags.filter((tag) => !tag.startsWith('onError:'))
+    const started = await this.start({ name: workflow, version }, input, id, { namespace, tags })
+    return { runId: started.runId }
+  }
+
+  /**
+   * Calls `listener` with each run that this process dead-letters, before the run's handler starts, until the returned
+   * function is called. It is not awaited, and what it throws is swallowed.
+   */
+  onDead(listener: (run: WorkflowRun) => unknown): () => void {
+    return this.#deadLetters.onDead(listener)
+  }
+
+  /** Ends a run that was lost once too often. For workers. */
+  bury(row: RunRow, loaded: LoadedRun): Promise<void> {
+    return this.#deadLetters.bury(row, loaded)
+  }
+
+  /** Failure routes whose handler is neither registered here nor served by a live worker. */
+  async unservedOnErrorRoutes(): Promise<UnservedRoute[]> {
+    return unservedRoutes(this.context)
   }
 
   /** By id, or by the handle that `start` gave, which knows the type of the output. Null: there is no such run. */
@@ -281,78 +362,26 @@ export class WorkflowEngine {
     return store
   }
 
-  async #newRun(
-    workflow: LazyWorkflowTarget,
-    input: unknown,
-    options: StartOptions
-  ): Promise<NewRun> {
-    this.#refuseWhenStopped()
-    const named = await this.#named(workflow)
-    const { namespace = 'default', priority = DEFAULT_PRIORITY, tags = [] } = options
-    checkName('namespace', namespace)
-    const { maxPayloadBytes } = this.#deps.options
-    return {
-      id: options.runId === undefined ? newRunId() : checkName('run id', options.runId),
-      workflow: named.name,
-      version: named.version,
-      claimKey: claimKey(namespace, named.name, named.version),
-      namespace,
-      origin: named.origin,
-      priority,
-      input: encode(input, { label: 'input', maxBytes: maxPayloadBytes }),
-      parent: null,
-      createdBy: randomUUID(),
-      tags: [...new Set([...named.tags, ...tags.map((tag) => checkName('tag', tag))])],
-    }
+  async #cancel(
+    runId: string,
+    params: { code: string; message: string; compensate: boolean }
+  ): Promise<(Answer & { type: 'cancelled' })['outcome']> {
+    const { code, message, compensate } = params
+    const error = encodeError({ name: 'Cancelled', message, code, retryable: false })
+    const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
+    const answer = await this.context.commits.write(write)
+    if (answer.type === 'refused') throw answer.error
+    if (answer.type !== 'cancelled') throw new Error(`Unexpected answer "${answer.type}"`)
+    return answer.outcome
   }
 
-  async #named(workflow: LazyWorkflowTarget) {
-    const { registry, discover } = this.#deps
-    const named = await resolveWorkflowTarget(workflow, this.#environment)
-    const met = registry.workflow(named.name, named.version)
-    // Which version of a class is the default one is known only when all of its files are.
-    const isOpen = named.version === undefined && met?.writtenAs === 'class'
-    if (!met || isOpen) await discover()
-    const known = registry.workflow(named.name, named.version)
-    if (known) return known
-    const { name, version } = named
-    // A ref with a version may name what only another application serves.
-    if (version !== undefined) return { name, version, origin: null, tags: [] }
-    const nearest = nearestName(
-      name,
-      registry.workflows().map((other) => other.name)
+  /** A handler of a dead run that is started by hand beside a declared one is that one: recovery must not end for it. */
+  #refuseTaken(wanted: NewRun, { id, workflow }: RunRow): void {
+    if (!id.startsWith(DEAD_LETTER_PREFIX))
+      throw new E_RUN_ID_TAKEN([id, workflow, wanted.workflow])
+    this.#deps.logger.warn(
+      `Run "${id}" exists, as a run of "${workflow}": it is not started as "${wanted.workflow}" as well`
     )
-    throw new E_UNKNOWN_WORKFLOW([
-      name,
-      nearest
-        ? `Did you mean "${nearest}"?`
-        : 'Register it, put its class into app/workflows, or name it with workflowRef(name, version)',
-    ])
-  }
-
-  async #startHere(run: NewRun): Promise<RunRow> {
-    const { commits, starter } = this.context
-    let slot = starter?.offer(run.claimKey) ?? null
-    try {
-      const answer = await commits.write({ type: 'start', run, leaseTo: slot?.owner ?? null })
-      if (answer.type === 'refused') throw answer.error
-      if (answer.type !== 'started') throw new Error(`Unexpected answer "${answer.type}"`)
-      if (answer.created && slot) {
-        slot.use(answer.run, run.input)
-        slot = null
-      }
-      return answer.run
-    } finally {
-      slot?.giveBack()
-    }
-  }
-
-  async #startIn(client: unknown, run: NewRun): Promise<RunRow> {
-    const store = await this.#open()
-    if (!store.startWith) throw new E_STORE_NOT_TRANSACTIONAL()
-    const answer = await store.startWith(client, { type: 'start', run, leaseTo: null })
-    if (isTransaction(client)) client.after('commit', () => this.context.news.anything())
-    return answer.run
   }
 
   #handle(runId: string): RunHandle<any> {
@@ -362,16 +391,4 @@ export class WorkflowEngine {
 
 function idOf(run: string | RunHandle): string {
   return typeof run === 'string' ? run : run.runId
-}
-
-interface Transaction {
-  after(event: 'commit', listener: () => void): unknown
-}
-
-function isTransaction(client: unknown): client is Transaction {
-  return (
-    typeof client === 'object' &&
-    client !== null &&
-    typeof Reflect.get(client, 'after') === 'function'
-  )
 }

@@ -5,6 +5,7 @@ import type { ContextParams } from '../replay/context.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { RunEventEmitter } from './events.ts'
+import type { FailureRouting } from './failure_routing.ts'
 import type { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
 
@@ -34,7 +35,8 @@ export interface EngineContext {
   registry: Registry
   options: ResolvedOptions
   log: RunLogger
-  naming: Pick<ContextParams, 'stepName' | 'workflow'>
+  naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
+  routing: FailureRouting
   inDevelopment: boolean
   /** The worker to execute what is started here, while there is one. */
   starter: Starter | null

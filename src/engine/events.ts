@@ -5,6 +5,12 @@ export interface RunEvents {
   /** A worker executes the run for the first time. */
   'run.started': RunEvent
   'run.completed': RunEvent
+  /** Compensations included. */
+  'run.cancelled': RunEvent
+  /** A failure was handed to a handler run. */
+  'run.routed': RunEvent & { error: SerializedError; handlerRunId: string }
+  /** A route matched a failure and was not followed. */
+  'run.unrouted': RunEvent & { error: SerializedError; reason: string }
   'run.failed': RunEvent & { error: SerializedError }
   /** The history does not fit the code, or the body awaited something foreign. */
   'run.blocked': RunEvent & { error: SerializedError }

@@ -12,6 +12,7 @@ export class RunNews {
   #due = new Set<(news: FlushNews) => void>()
   #anything = new Set<Listener>()
   #inbox = new Map<string, Set<Listener>>()
+  #revoked = new Set<(runId: string) => void>()
   #ended = new Map<string, Set<EndListener>>()
 
   /** Runs became due, or will in `dueIn` ms. */
@@ -31,6 +32,12 @@ export class RunNews {
     return subscribe(this.#inbox, runId, listener)
   }
 
+  /** The lease of a run was taken from whoever held it. */
+  onRevoked(listener: (runId: string) => void): () => void {
+    this.#revoked.add(listener)
+    return () => this.#revoked.delete(listener)
+  }
+
   onEnded(runId: string, listener: EndListener): () => void {
     return subscribe(this.#ended, runId, listener)
   }
@@ -39,6 +46,7 @@ export class RunNews {
   publish(news: FlushNews, outputs: ReadonlyMap<string, string>): void {
     if (news.due.size > 0 || news.dueIn !== null) for (const listener of this.#due) listener(news)
     for (const runId of news.inbox) tell(this.#inbox.get(runId))
+    for (const runId of news.revoked) for (const listener of this.#revoked) listener(runId)
     for (const runId of news.ended) {
       const output = outputs.get(runId) ?? null
       for (const listener of this.#ended.get(runId) ?? []) listener(output)

@@ -12,6 +12,11 @@ export class StoreClock {
     this.#readAt = performance.now()
   }
 
+  /** What was read last. */
+  get lastReading(): number {
+    return this.#reading
+  }
+
   /** Ms UTC. */
   estimate(): number {
     return Math.floor(this.#reading + performance.now() - this.#readAt)

@@ -3,10 +3,19 @@ import { nearestName } from '../nearest_name.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { WorkflowClass, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowBody, WorkflowDefinition } from './definitions.ts'
+import { failureOptions } from './failure_options.ts'
+import { inlineHandlers } from './inline_handlers.ts'
 import { reportWrites } from './instance_writes.ts'
 import type { InstanceMaker } from './step_declarations.ts'
 
-const KEYS: readonly (keyof WorkflowOptions)[] = ['name', 'version', 'tags']
+const KEYS: readonly (keyof WorkflowOptions)[] = [
+  'name',
+  'version',
+  'tags',
+  'executionTimeout',
+  'deadLetterWorkflow',
+  'onError',
+]
 
 /** What turning classes into definitions needs of the application. */
 export interface ClassEnvironment {
@@ -70,7 +79,7 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
   ) {
     throw new E_INVALID_WORKFLOW([shown, 'the tags must be a list of strings'])
   }
-  return { name, version, tags }
+  return { ...(options as WorkflowOptions), name }
 }
 
 async function makeInstance(target: WorkflowClass, maker: InstanceMaker): Promise<object> {
@@ -82,46 +91,79 @@ async function makeInstance(target: WorkflowClass, maker: InstanceMaker): Promis
   }
 }
 
+/** What makes definitions of a class. */
+export interface ClassParams extends ClassEnvironment {
+  file?: string | null
+  /** Resolves to the class as it is now, in development; default: always the given one. */
+  latest?: () => Promise<WorkflowClass>
+}
+
 /**
- * The definition of a workflow class. The container makes one instance for each run held in memory.
+ * The definition of a workflow class, and one for each handler that it declares beside its body. The container makes
+ * one instance for each run held in memory, of a handler too.
  *
- * @param params.latest resolves to the class as it is now, in development; default: always `target`
  * @throws E_INVALID_WORKFLOW
  */
-export function workflowDefinition(
+export function workflowDefinitions(
   target: WorkflowClass,
-  params: ClassEnvironment & { file?: string | null; latest?: () => Promise<WorkflowClass> }
-): WorkflowDefinition {
-  const { name, version, tags } = workflowOptions(target)
-  const { maker, logger, inDevelopment } = params
+  params: ClassParams
+): [WorkflowDefinition, ...WorkflowDefinition[]] {
+  const options = workflowOptions(target)
+  const { name, version = '1', tags = [] } = options
+  const handlers = inlineHandlers(target, options)
+  const routes = handlers.flatMap(({ name: handler, takes }) =>
+    'code' in takes ? [{ code: takes.code, workflow: { name: handler, version } }] : []
+  )
+  const dead = handlers.find(({ takes }) => 'dead' in takes)
+  const deadLetterWorkflow = dead ? { name: dead.name, version } : options.deadLetterWorkflow
+  const onError = [...(options.onError ?? []), ...routes]
+  const writtenAs = 'class' as const
+  const shared = {
+    version,
+    writtenAs,
+    origin: params.origin,
+    input: null,
+    file: params.file ?? null,
+  }
+  const none = { tags: [], ...failureOptions(name, {}) }
+  return [
+    {
+      ...{ ...shared, name, tags, source: target },
+      ...failureOptions(name, { ...options, deadLetterWorkflow, onError }),
+      createBody: bodyMaker(target, { ...params, name, key: 'run' }),
+    },
+    ...handlers.map(({ name: handler, key }) => ({
+      ...{ ...shared, ...none, name: handler, source: `${key} of ${name}` },
+      createBody: bodyMaker(target, { ...params, name: handler, key }),
+    })),
+  ]
+}
 
-  const createBody = async (): Promise<WorkflowBody> => {
+/** The definition of a class alone. */
+export function workflowDefinition(target: WorkflowClass, params: ClassParams): WorkflowDefinition {
+  return workflowDefinitions(target, params)[0]
+}
+
+function bodyMaker(
+  target: WorkflowClass,
+  params: ClassParams & { name: string; key: string }
+): () => Promise<WorkflowBody> {
+  const { maker, logger, inDevelopment, name, key } = params
+  return async () => {
     const current = params.latest ? await params.latest() : target
     const instance = await makeInstance(current, maker)
-    const run: unknown = Reflect.get(instance, 'run')
-    if (typeof run !== 'function') {
-      throw new E_UNRESOLVABLE_WORKFLOW([name, 'what the container made has no "run" method'])
+    const method: unknown = Reflect.get(instance, key)
+    if (typeof method !== 'function') {
+      throw new E_UNRESOLVABLE_WORKFLOW([name, `what the container made has no "${key}" method`])
     }
     if (inDevelopment) {
-      reportWrites(instance, (key) => {
+      reportWrites(instance, (written) => {
         logger.warn(
-          `Workflow "${name}" wrote to this.${key} during a run. Another process replays the body on a new instance, ` +
-            'which does not have the value: keep it in a variable of run(), or return it from a step'
+          `Workflow "${name}" wrote to this.${written} during a run. Another process replays the body on a new instance, ` +
+            'which does not have the value: keep it in a variable of the body, or return it from a step'
         )
       })
     }
-    return (ctx, input) => Reflect.apply(run, instance, [ctx, input])
-  }
-
-  return {
-    name,
-    version: version ?? '1',
-    writtenAs: 'class',
-    origin: params.origin,
-    tags: tags ?? [],
-    input: null,
-    file: params.file ?? null,
-    source: target,
-    createBody,
+    return (ctx, input) => Reflect.apply(method, instance, [ctx, input])
   }
 }

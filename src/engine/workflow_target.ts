@@ -5,7 +5,7 @@ import { fileOfUrl } from './call_site.ts'
 import type { Registry } from './registry.ts'
 import {
   isWorkflowClass,
-  workflowDefinition,
+  workflowDefinitions,
   workflowOptions,
   type ClassEnvironment,
 } from './workflow_class.ts'
@@ -65,7 +65,8 @@ function nameOfClass(target: WorkflowClass, environment: TargetEnvironment): Nam
 
   const before = known?.source
   const replace = inDevelopment && isWorkflowClass(before) && before.name === target.name
-  registry.registerWorkflow(workflowDefinition(target, environment), { replace })
+  for (const definition of workflowDefinitions(target, environment))
+    registry.registerWorkflow(definition, { replace })
   return { name, version }
 }
 

@@ -16,15 +16,16 @@ export function recovery(params: {
   store: LeaseStore
   leaseMs: number
   healthyMs: () => number
+  suspectFrom: number
   onRecovered: (found: { workers: number; runs: number }) => void
 }): MaintenanceTask {
-  const { store, leaseMs, healthyMs, onRecovered } = params
+  const { store, leaseMs, healthyMs, suspectFrom, onRecovered } = params
   return {
     name: 'recovery',
     intervalMs: Math.max(100, Math.floor(leaseMs / 6)),
     async runOnce() {
       if (healthyMs() < leaseMs) return
-      const found = await store.recoverExpired()
+      const found = await store.recoverExpired({ suspectFrom })
       if (found.workers > 0) onRecovered(found)
     },
   }

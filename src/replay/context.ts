@@ -9,7 +9,7 @@ import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
 import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
-import type { Operation } from './operation.ts'
+import type { Compensation, Operation } from './operation.ts'
 import { allOperation } from './operations/all.ts'
 import { type ChildFactory, childOperation, startChildOperation } from './operations/child.ts'
 import { sendSignalOperation, signalOperation } from './operations/signal.ts'
@@ -23,6 +23,8 @@ export interface NamedWorkflow {
   version: string
   origin: string | null
   tags: readonly string[]
+  /** Runs are cancelled after this time, in ms; null = never. */
+  timeoutMs?: number | null
 }
 
 /** What a context needs to know of the process it lives in. */
@@ -37,6 +39,8 @@ export interface ContextParams {
   /** Name of the step whose code is calling; null = none. */
   callingStep: () => string | null
   stepName: (step: unknown) => string
+  /** Name of the step that a function is; null = it is none. */
+  stepStamp: (fn: unknown) => string | null
   workflow: (target: WorkflowTarget) => NamedWorkflow
 }
 
@@ -66,7 +70,7 @@ export class RunContext implements WorkflowCtx {
     return this.#call('step()', () => {
       const name = this.#params.stepName(step)
       const work = { input: this.#encode(input, `input of step ${name}`) }
-      return stepOperation({ kind: 'step', name, work, call })
+      return stepOperation({ kind: 'step', name, work, call, compensation: this.#undo(call) })
     })
   }
 
@@ -81,6 +85,7 @@ export class RunContext implements WorkflowCtx {
         name: checkName('step name', name),
         work: { local: fn },
         call,
+        compensation: this.#undo(call),
       })
     )
   }
@@ -174,6 +179,13 @@ export class RunContext implements WorkflowCtx {
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /** A step's own function is called by its name, like any other step; any other function with the output. */
+  #undo({ compensate }: StepCall<never>): Compensation | null {
+    if (compensate === undefined) return null
+    const step = this.#params.stepStamp(compensate)
+    return step === null ? { undo: compensate as (output: unknown) => unknown } : { step }
   }
 
   #refuseInStep(what: string) {

@@ -51,6 +51,9 @@ export type Taken =
   | { kind: 'run'; task: StepTask }
   | { kind: 'children'; children: readonly NewChild[] }
 
+/** Code that undoes an operation: a function of its output, or a registered step by name. */
+export type Compensation = { undo: (output: unknown) => unknown } | { step: string }
+
 /** The state of a child as a wait that is found open needs it. */
 export interface KnownChild {
   index: number
@@ -70,6 +73,8 @@ export interface Operation {
   needs(): number | null
   /** The outcome, once `fetch` was asked for; null = a child has not ended after all. */
   outcomeOf(children: readonly ChildOutcome[]): Outcome | null
+  /** How to undo it, given its output; undefined when its outcome is not known. Null = it needs no undoing. */
+  readonly compensation?: Compensation | null
   /** The value the body gets; throws what the body catches. */
   receive(outcome: Outcome, attempts: number): unknown
 }

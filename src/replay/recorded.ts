@@ -14,6 +14,7 @@ export interface Mismatch {
 /** The recorded operations of a run, by position and in order of delivery. */
 export class RecordedHistory {
   #bySeq = new Map<number, Recorded>()
+  #undelivered = new Map<number, HistoryRecord>()
   #inCallOrder: OperationIdentity[]
   #deliveries: HistoryRecord[]
   #delivered = 0
@@ -21,8 +22,13 @@ export class RecordedHistory {
 
   constructor(history: readonly HistoryRecord[], waits: readonly Wait[]) {
     for (const wait of waits) this.#bySeq.set(wait.seq, { state: 'open', wait })
-    for (const record of history)
-      if (record.status !== 'abandoned') this.#bySeq.set(record.seq, { state: 'ended', record })
+    // Below zero are compensations and handoffs, which no body calls. What was never delivered counts as not recorded.
+    for (const record of history) {
+      if (record.seq < 0) continue
+      if (record.ordinal !== null || record.kind === 'now')
+        this.#bySeq.set(record.seq, { state: 'ended', record })
+      else this.#undelivered.set(record.seq, record)
+    }
     this.#inCallOrder = [...this.#bySeq.values()]
       .map((recorded) => (recorded.state === 'ended' ? recorded.record : recorded.wait))
       .sort((a, b) => a.seq - b.seq)
@@ -39,6 +45,17 @@ export class RecordedHistory {
   /** Whether nothing at all is recorded: the body has not been seen to run. */
   get isEmpty(): boolean {
     return this.#inCallOrder.length === 0
+  }
+
+  /** The first ordinal that no recorded delivery has. */
+  get nextOrdinal(): number {
+    return (this.#deliveries.at(-1)?.ordinal ?? -1) + 1
+  }
+
+  /** What is recorded of a position: also of one that came to an end and was not delivered. */
+  recordAt(seq: number): HistoryRecord | undefined {
+    const recorded = this.#bySeq.get(seq)
+    return recorded?.state === 'ended' ? recorded.record : this.#undelivered.get(seq)
   }
 
   /** Whether every recorded delivery has been made. */

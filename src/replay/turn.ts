@@ -5,6 +5,7 @@ import type {
   OperationIdentity,
   Wait,
 } from '../core/history.ts'
+import { decode, encode } from '../core/payload.ts'
 import { Arrivals } from './arrivals.ts'
 import type { OpenCall } from './open_call.ts'
 import {
@@ -22,7 +23,7 @@ import { type BodyOutcome, parkedTerms, type TurnFault, type TurnState } from '.
 import { type Wants, WantsBuffer } from './wants.ts'
 
 /** Runs two callbacks back to back, with nothing but microtasks after each, soon. */
-type Macrotask = (open: () => void, close: () => void) => void
+export type Macrotask = (open: () => void, close: () => void) => void
 
 export interface TurnParams {
   history: readonly HistoryRecord[]
@@ -38,6 +39,17 @@ export interface TurnParams {
   fetchOutcomes: (seq: number) => Promise<readonly ChildOutcome[]>
   /** Called when a window has closed and there is something to take. */
   onSettled: () => void
+  /** Only replays what is recorded, to get at the compensations. Default false. */
+  isUnwinding?: boolean
+  /** Each start of a step is written before it, so that it is known who was at work when the process died. Default false. */
+  notesStarts?: boolean
+}
+
+/** Something the body did, and how to undo it. */
+export interface Compensable {
+  seq: number
+  name: string
+  task: Pick<StepTask, 'name' | 'work' | 'call'>
 }
 
 export type TurnWants = Wants & { state: TurnState }
@@ -57,8 +69,12 @@ export class Turn {
   #fresh: OpenCall[] = []
   /** Calls to which nobody had listened when last looked at. */
   #unlistened = new Set<OpenCall>()
+  #compensable: OpenCall[] = []
+  /** Whether compensable operations that were delivered here succeeded. */
+  #outcomes = new Map<number, boolean>()
   #seq = 0
   #delivered = 0
+  #ordinal: number
   #draws = 0
   #running = 0
   #now = 0
@@ -75,6 +91,7 @@ export class Turn {
     const { history, waits, seenInbox, monotonic, fetchOutcomes } = params
     this.#params = params
     this.#recorded = new RecordedHistory(history, waits)
+    this.#ordinal = this.#recorded.nextOrdinal
     this.#wants = new WantsBuffer({ seenInbox, monotonic })
     this.#arrivals = new Arrivals({ fetch: fetchOutcomes, onFetched: () => this.#schedule() })
   }
@@ -152,6 +169,7 @@ export class Turn {
       state: 'called',
     }
     this.#unlistened.add(call)
+    if (operation.compensation) this.#compensable.push(call)
     if (recorded?.state === 'mismatch') {
       this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
       return promise
@@ -235,6 +253,30 @@ export class Turn {
       const call = this.#open.get(wait.seq)
       if (call && wait.dueIn !== null) call.dueAt = now + wait.dueIn
     }
+  }
+
+  /** Whether the body has done something that a failure would have to undo, or may still be doing it. */
+  get hasCompensables(): boolean {
+    return this.#compensable.some(
+      ({ seq, state }) => state === 'running' || this.#outcomes.get(seq)
+    )
+  }
+
+  /**
+   * What is to be undone, the latest delivery first, before that what was delivered to nobody.
+   *
+   * @param params.ofUnrecorded also operations of which nothing is recorded: they may have been at work
+   */
+  compensables(params: { ofUnrecorded: boolean }): Compensable[] {
+    const recordOf = ({ seq }: OpenCall) => this.#recorded.recordAt(seq)
+    const rank = (call: OpenCall) => recordOf(call)?.ordinal ?? Infinity
+    return this.#compensable
+      .filter((call) => {
+        const record = recordOf(call)
+        return record ? record.status !== 'failed' : params.ofUnrecorded
+      })
+      .sort((a, b) => (rank(a) === rank(b) ? b.seq - a.seq : rank(b) - rank(a)))
+      .map((call) => compensable(call, recordOf(call)?.output ?? null))
   }
 
   /** What is to be written and done now; null while deliveries are under way. */
@@ -339,7 +381,7 @@ export class Turn {
   }
 
   #record(call: OpenCall, outcome: Outcome): void {
-    this.#wants.record(call, { ordinal: this.#delivered, ...outcome })
+    this.#wants.record(call, { ordinal: this.#ordinal++, ...outcome })
     if (call.state === 'running') this.#running--
     this.#wants.close(call)
     this.#hand(call, outcome)
@@ -348,6 +390,7 @@ export class Turn {
   #hand(call: OpenCall, outcome: Outcome): void {
     call.state = 'over'
     this.#open.delete(call.seq)
+    if (call.operation.compensation) this.#outcomes.set(call.seq, outcome.status === 'completed')
     this.#delivered++
     this.#isOpen = true
     if (call.promise.listened) this.#unlistened.delete(call)
@@ -372,6 +415,7 @@ export class Turn {
     const missed = this.#recorded.missed(this.#delivered)
     if (missed) return this.#fail({ code: 'non_determinism', mismatch: missed })
     if (this.#recorded.next) return this.#schedule()
+    if (this.#params.isUnwinding) return this.#params.onSettled()
     for (const call of this.#fresh.splice(0)) this.#beginCall(call)
     this.#collectDue()
     if (this.#arrivals.isReady) this.#schedule()
@@ -391,6 +435,7 @@ export class Turn {
 
   /** The body has ended. What it asked for in its last window and did not wait for goes out with its end. */
   #conclude(body: BodyOutcome): void {
+    if (this.#params.isUnwinding) return this.#params.onSettled()
     const mismatch = this.#recorded.unreached()
     if (mismatch) {
       this.#body = null
@@ -441,6 +486,7 @@ export class Turn {
   #run(call: OpenCall, task: StepTask): void {
     call.state = 'running'
     this.#running++
+    if (this.#params.notesStarts) this.#wants.open(call, { attempts: call.attempts })
     this.#wants.start({ ...task, attempts: call.attempts })
   }
 
@@ -464,4 +510,14 @@ function operationPromise(): Pick<OpenCall, 'promise' | 'resolve' | 'reject'> {
   >
   silence(parts.promise)
   return parts
+}
+
+function compensable({ seq, name, operation }: OpenCall, output: string | null): Compensable {
+  const how = operation.compensation!
+  if ('step' in how) {
+    const work = { input: output ?? encode(undefined) }
+    return { seq, name, task: { name: how.step, work, call: {} } }
+  }
+  const work = { local: () => how.undo(output === null ? undefined : decode(output)) }
+  return { seq, name, task: { name: `compensation of ${name}`, work, call: {} } }
 }

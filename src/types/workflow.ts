@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { SerializedError } from '../core/serialized_error.ts'
 
 export interface WorkflowOptions {
   name: string
@@ -6,6 +7,41 @@ export interface WorkflowOptions {
   version?: string | undefined
   /** Tags of every run of the workflow. */
   tags?: readonly string[] | undefined
+  /** A run that takes longer is cancelled with `execution_timeout`: a duration such as '2 hours', or ms. */
+  executionTimeout?: string | number | undefined
+  /** Takes care of runs that end `dead`; default the one of the configuration. */
+  deadLetterWorkflow?: LazyWorkflowTarget | undefined
+  /** Workflows that take care of failures, by code. */
+  onError?: readonly FailureRoute[] | undefined
+}
+
+/** An error class that names its code. */
+export interface ErrorWithCode {
+  readonly code?: string | undefined
+  new (...args: any[]): Error
+}
+
+/** Which failures of a workflow are handed to which other. */
+export interface FailureRoute {
+  /** A code, or an error class with a static one; left out, the route takes what no other does. */
+  code?: string | ErrorWithCode | undefined
+  workflow: LazyWorkflowTarget
+}
+
+/** What the handler of a dead run gets. */
+export interface DeadLetter<I = unknown> {
+  deadRunId: string
+  workflow: string
+  input: I
+  error?: SerializedError | undefined
+}
+
+/** What the handler of a failure gets. */
+export interface OnErrorInput<I = unknown> {
+  runId: string
+  workflow: string
+  input: I
+  error: { message: string; code?: string; details?: unknown }
 }
 
 /** A class with a body. (Its context is checked where the class is written: the two types name each other.) */
@@ -63,7 +99,10 @@ export interface StartOptions {
 }
 
 /** Options of a workflow that is registered as a function. */
-export interface RegisterOptions<I> {
+export interface RegisterOptions<I> extends Pick<
+  WorkflowOptions,
+  'executionTimeout' | 'deadLetterWorkflow' | 'onError' | 'tags'
+> {
   /** Any Standard Schema; parses the stored input when a turn begins. */
   input?: StandardSchemaV1<unknown, I> | undefined
 }

@@ -1,9 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadedRun } from '../contracts/store.ts'
+import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
+import { serializeError } from '../core/serialized_error.ts'
 import type { EngineContext, Slot } from '../engine/engine_context.ts'
 import type { Lease } from '../engine/lease.ts'
-import { type TurnEnding, TurnRunner } from '../engine/turn_runner.ts'
+import type { Execution, ExecutionParams } from '../engine/execution.ts'
+import { Follower } from '../engine/follower.ts'
+import { RunWriter, type TurnEnding } from '../engine/run_writer.ts'
+import { TurnRunner } from '../engine/turn_runner.ts'
+import { Unwinder } from '../engine/unwinder.ts'
 import { Residents } from './residents.ts'
 
 interface PoolParams {
@@ -13,6 +19,8 @@ interface PoolParams {
   concurrency: number
   /** Called when a slot has become free. */
   onFree: () => void
+  /** Ends a run that was lost once too often. */
+  bury: (row: RunRow, loaded: LoadedRun) => Promise<void>
 }
 
 const LOAD_RETRY_MS = 200
@@ -21,7 +29,8 @@ const RELEASE_GRACE_MS = 5_000
 /** The runs that this process executes, each in a slot. A slot is free again when no code of its run is at work. */
 export class RunPool {
   #params: PoolParams
-  #running = new Map<string, TurnRunner>()
+  #running = new Map<string, Execution>()
+  #suspects = new Set<string>()
   #residents: Residents
   #occupied = 0
   #isDraining = false
@@ -39,6 +48,11 @@ export class RunPool {
     return this.#isDraining ? 0 : Math.max(0, this.#params.concurrency - this.#occupied)
   }
 
+  /** Whether a run is executed here that may be what kills its workers. */
+  get hasSuspect(): boolean {
+    return this.#suspects.size > 0
+  }
+
   get isEmpty(): boolean {
     return this.#occupied === 0
   }
@@ -49,28 +63,46 @@ export class RunPool {
     return {
       owner: this.#params.lease.owner,
       use: (row, input) => {
-        const nothing = { history: [], waits: [], inbox: [] }
+        const nothing = { error: null, history: [], waits: [], inbox: [] }
         void this.#supervise(row, { runId: row.id, input, now: row.createdAt, ...nothing }, null)
       },
-      giveBack: () => this.#freeSlot(),
+      giveBack: () => this.#freeSlot(null),
     }
   }
 
   /** Executes claimed runs. Resolves when their histories are loaded. */
   async execute(rows: readonly RunRow[]): Promise<void> {
     this.#occupied += rows.length
+    for (const row of rows) if (isSuspectKey(row.claimKey)) this.#suspects.add(row.id)
     const kept = new Map<string, TurnRunner>()
     for (const row of rows) {
       const resident = this.#residents.take(row.id)
-      if (resident?.continues(row)) kept.set(row.id, resident)
+      if (row.phase === 'body' && resident?.continues(row)) kept.set(row.id, resident)
       else resident?.discard(new Error('Another worker has had the run'))
     }
     const loaded = await this.#load(rows, kept)
     for (const row of rows) {
       const run = loaded.get(row.id)
       if (run) void this.#supervise(row, run, kept.get(row.id) ?? null)
-      else this.#freeSlot()
+      else this.#freeSlot(row.id)
     }
+  }
+
+  /** Ends of runs that somebody else has decided meanwhile are found out here, so that their steps stop. */
+  async discardRevoked(): Promise<void> {
+    const rows = [...this.#running.values()].map(({ row }) => row)
+    if (rows.length === 0) return
+    const store = await this.#params.context.store()
+    const standings = await store.statusesOf(rows.map(({ id }) => id))
+    for (const { runId, token } of standings) {
+      const running = this.#running.get(runId)
+      if (running && running.row.token < token) this.discardRun(runId)
+    }
+  }
+
+  discardRun(runId: string): void {
+    this.#running.get(runId)?.discard(new Error('The run was taken away: it is cancelled'))
+    this.#residents.take(runId)?.discard(new Error('The run is cancelled'))
   }
 
   /** The lease is gone: every turn of this process is void. */
@@ -131,44 +163,78 @@ export class RunPool {
 
   async #supervise(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
     const { log } = this.#params.context
-    const runner = resident ?? (await this.#newRunner(row))
-    this.#running.set(row.id, runner)
-    if (this.#isDraining) runner.drain()
-    let ending: TurnEnding = 'lost'
     try {
-      ending = await this.#run(runner, { row, loaded, isResident: resident !== null })
+      await this.#executePhases(row, loaded, resident)
     } catch (err) {
-      log.error({ err, runId: row.id }, 'A run could not be executed; it is taken up again later')
+      log.error({ err, runId: row.id }, 'A run could not be executed; it is offered again later')
+      await new RunWriter(row, this.#params.context).block({}, serializeError(err)).catch(() => {})
     }
-    if (this.#running.get(row.id) === runner) this.#running.delete(row.id)
-    if (ending === 'suspended' && !this.#isDraining) this.#residents.keep(runner)
-    else runner.discard(new Error(`The run is ${ending}`))
-    await runner.quiet()
-    this.#freeSlot()
+    this.#freeSlot(row.id)
+  }
+
+  /** A run that is over in one phase may go on in another under the same lease. */
+  async #executePhases(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
+    const params = await this.#executionParams()
+    const { maxRecoveryAttempts: cap } = this.#params.context.options
+    if (cap !== null && row.recoveryAttempts > cap) return this.#params.bury(row, loaded)
+    let execution: Execution = resident ?? executionOf(row, params)
+    let ending = await this.#run(execution, { row, loaded, isResident: resident !== null })
+    while (ending === 'unwinding') {
+      await execution.quiet()
+      const next = execution.row
+      const again = await this.#load([next], new Map())
+      const reloaded = again.get(next.id)
+      if (!reloaded) return
+      execution = executionOf(next, params)
+      ending = await this.#run(execution, { row: next, loaded: reloaded, isResident: false })
+    }
+    if (ending === 'suspended' && execution instanceof TurnRunner && !this.#isDraining)
+      this.#residents.keep(execution)
+    else execution.discard(new Error(`The run is ${ending}`))
+    await execution.quiet()
   }
 
   async #run(
-    runner: TurnRunner,
+    execution: Execution,
     { row, loaded, isResident }: { row: RunRow; loaded: LoadedRun; isResident: boolean }
   ): Promise<TurnEnding> {
-    if (!isResident) {
-      const unable = await runner.begin(loaded)
-      if (unable) return runner.block(unable)
+    this.#running.set(row.id, execution)
+    if (this.#isDraining) execution.drain()
+    try {
+      if (execution instanceof TurnRunner && !isResident) {
+        const unable = await execution.begin(loaded)
+        if (unable) return await execution.block(unable)
+      }
+      return await execution.run(row, loaded)
+    } finally {
+      if (this.#running.get(row.id) === execution) this.#running.delete(row.id)
     }
-    return runner.run(row, loaded)
   }
 
-  async #newRunner(row: RunRow): Promise<TurnRunner> {
+  async #executionParams(): Promise<ExecutionParams> {
     const { context, lease } = this.#params
-    const { commits, news, events, registry, options, log, naming, inDevelopment } = context
+    const { commits, news, events, registry, routing, options, log, naming, inDevelopment } =
+      context
     const store = await context.store()
-    const parts = { store, commits, news, events, registry, options, naming, inDevelopment }
-    return new TurnRunner(row, { ...parts, lease, log })
+    const parts = { store, commits, news, events, registry, routing, options, naming }
+    return { ...parts, inDevelopment, lease, log }
   }
 
-  #freeSlot(): void {
+  #freeSlot(runId: string | null): void {
     this.#occupied--
+    if (runId !== null) this.#suspects.delete(runId)
     if (this.isEmpty) this.#emptied.resolve()
     this.#params.onFree()
+  }
+}
+
+function executionOf(row: RunRow, params: ExecutionParams): Execution {
+  switch (row.phase) {
+    case 'body':
+      return new TurnRunner(row, params)
+    case 'unwinding':
+      return new Unwinder(row, params)
+    case 'following':
+      return new Follower(row, params)
   }
 }

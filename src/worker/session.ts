@@ -10,6 +10,10 @@ interface SessionParams {
   name: string
   lock: NameLock
   leaseMs: number
+  /** From which pickup on a lost run becomes a suspect. Default never. */
+  suspectFrom?: number | undefined
+  /** Whether lost runs count as recoveries. Default true. */
+  isCounted?: boolean | undefined
   log: RunLogger
   descriptor: () => string
   /** The lease was recovered by others: every turn is void. A new instance follows at once. */
@@ -96,10 +100,11 @@ export class WorkerSession implements Lease {
   }
 
   async #register({ takeOver }: { takeOver: boolean }): Promise<void> {
-    const { store, name, leaseMs, descriptor, log } = this.#params
+    const { store, name, leaseMs, descriptor, log, isCounted, suspectFrom } = this.#params
     const asked = performance.now()
     const worker = { instance: this.#instance, name, leaseMs, descriptor: descriptor(), takeOver }
-    const { takenOver } = await store.registerWorker(worker)
+    const rules = { isCounted, suspectFrom }
+    const { takenOver } = await store.registerWorker({ ...worker, ...rules })
     this.#hold(asked)
     if (takenOver > 0) log.info(`Took over ${takenOver} runs of an earlier process named "${name}"`)
   }

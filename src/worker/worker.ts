@@ -2,12 +2,14 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NameLock, Store } from '../contracts/store.ts'
 import type { FlushNews } from '../core/change_set.ts'
-import { claimKey } from '../core/name.ts'
+import type { RunRow } from '../core/run.ts'
+import { claimKey, ordinaryKey, suspectKey } from '../core/name.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
 import { E_WORKER_NAME_TAKEN } from '../errors.ts'
-import { recovery } from '../maintenance/recovery.ts'
+import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
+import { timeouts } from '../maintenance/timeouts.ts'
 import { Loop } from './loop.ts'
 import { RunPool } from './pool.ts'
 import { WorkerSession } from './session.ts'
@@ -23,6 +25,8 @@ export interface WorkerParams {
   concurrency?: number | undefined
   /** Ends the process when its event loop hangs; not for development, debuggers and tests. Default false. */
   watchdog?: boolean | undefined
+  /** Whether runs that this process loses count as recoveries; false under the development server. Default true. */
+  isCounted?: boolean | undefined
 }
 
 const MAX_CLAIM = 100
@@ -35,6 +39,8 @@ export class DurableWorker implements Starter {
   #context: EngineContext
   #claimKeys: readonly string[] | null = null
   #hasBacklog = true
+  /** Whether the last look at suspects found one: there may be more. */
+  #hasSuspects = false
   #pauseMs = 0
   #parts: Parts | null = null
   #stopping: Promise<void> | null = null
@@ -54,6 +60,7 @@ export class DurableWorker implements Starter {
     const { leaseMs, hangMs } = context.options
     const session = new WorkerSession({
       ...{ store, name, lock, leaseMs, log: context.log },
+      ...{ suspectFrom: this.#suspectFrom, isCounted: this.#params.isCounted ?? true },
       descriptor: () => JSON.stringify(this.#descriptor()),
       onLost: () => {
         context.log.warn('The lease of this worker was recovered by others: its turns are void')
@@ -67,31 +74,49 @@ export class DurableWorker implements Starter {
       concurrency: this.#concurrency,
       onFree: () => {
         // Slots become free in groups, with the flush that ends their runs: one claim fills them all.
-        if (this.#hasBacklog) setImmediate(() => claims.trigger())
+        if (this.#hasBacklog || this.#hasSuspects) setImmediate(() => claims.trigger())
       },
+      bury: (row, loaded) => this.#params.engine.bury(row, loaded),
     })
-    const task = recovery({
+    const recoveries = recovery({
       ...{ store, leaseMs, healthyMs: () => session.healthyMs },
+      suspectFrom: this.#suspectFrom,
       onRecovered: ({ workers, runs }) => {
         context.log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
         claims.trigger()
       },
     })
-    const pass = () => task.runOnce().then(() => task.intervalMs)
-    const recoveries = new Loop({ pass, retryMs: RETRY_MS, onError })
+    const sweeps = timeouts({
+      findOverdue: (limit) => store.findOverdue(limit),
+      cancel: (runId) => this.#params.engine.timeOut(runId),
+      intervalMs: context.options.pollMs,
+    })
+    const revoked: MaintenanceTask = {
+      name: 'revoked runs',
+      intervalMs: context.options.pollMs,
+      runOnce: () => pool.discardRevoked(),
+    }
+    const loopOf = ({ runOnce, intervalMs }: MaintenanceTask) =>
+      new Loop({ pass: () => runOnce().then(() => intervalMs), retryMs: RETRY_MS, onError })
+    const upkeep = [recoveries, sweeps, revoked].map(loopOf)
     const unsubscribe = [
       context.news.onDue((news) => this.#onDue(news)),
-      context.news.onAnything(() => claims.trigger()),
+      context.news.onAnything(() => {
+        claims.trigger()
+        for (const loop of upkeep) loop.trigger()
+      }),
+      context.news.onRevoked((runId) => pool.discardRun(runId)),
       context.registry.onChange(() => this.#onRegistered()),
       attributeUnhandledRejections(),
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
-    this.#parts = { name, store, session, pool, claims, recoveries, unsubscribe, watchdog }
+    this.#parts = { name, store, session, pool, claims, upkeep, unsubscribe, watchdog }
+    this.#warnOfLowCap()
     await session.start()
     await store.offerBlocked(this.#keys())
     context.starter = this
     claims.start()
-    recoveries.start()
+    for (const loop of upkeep) loop.start()
   }
 
   /** What it is. Once it has been started. */
@@ -124,7 +149,7 @@ export class DurableWorker implements Starter {
     for (;;) {
       const { store, pool, claims } = this.#started()
       await this.#context.commits.idle()
-      const dueIn = await store.nextDueIn(this.#keys())
+      const dueIn = await store.nextDueIn(this.#keys().flatMap((key) => [key, suspectKey(key)]))
       // Read after the answer: what a claim under way has taken is no longer due, and not yet in the pool.
       if (dueIn !== 0 && claims.isAtRest && pool.isEmpty) return
       if (dueIn === 0) claims.trigger()
@@ -152,7 +177,7 @@ export class DurableWorker implements Starter {
     if (!parts) return
     const context = this.#context
     if (context.starter === this) context.starter = null
-    await Promise.all([parts.claims.stop(), parts.recoveries.stop()])
+    await Promise.all([parts.claims, ...parts.upkeep].map((loop) => loop.stop()))
     await parts.pool.drain(context.options.drainMs)
     await context.commits.idle()
     await parts.session.stop()
@@ -179,16 +204,43 @@ export class DurableWorker implements Starter {
     }
     const rows = await store.claim({ owner: session.owner, claimKeys, limit })
     this.#hasBacklog = rows.length === limit
+    if (!this.#hasBacklog && !pool.hasSuspect) rows.push(...(await this.#claimSuspect()))
     if (rows.length > 0) await pool.execute(rows)
     if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
-    const dueIn = await store.nextDueIn(claimKeys)
+    const keys = pool.hasSuspect ? claimKeys : [...claimKeys, ...claimKeys.map(suspectKey)]
+    const dueIn = await store.nextDueIn(keys)
     this.#pauseMs = rows.length > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
     return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
   }
 
+  /**
+   * A run that was lost before is executed with no other such run beside it: if it is what kills its workers, nobody
+   * else is counted for it again and again.
+   */
+  async #claimSuspect(): Promise<RunRow[]> {
+    const { store, session } = this.#started()
+    const claimKeys = this.#keys().map(suspectKey)
+    const rows = await store.claim({ owner: session.owner, claimKeys, limit: 1 })
+    this.#hasSuspects = rows.length > 0
+    return rows
+  }
+
+  /** With less, a run that only happened to be beside one that kills its process may be given up with it. */
+  #warnOfLowCap(): void {
+    const { maxRecoveryAttempts: cap } = this.#context.options
+    if (cap !== null && cap < 3)
+      this.#context.log.warn(
+        `maxRecoveryAttempts is ${cap}: below 3, healthy runs may end dead beside one that kills its process`
+      )
+  }
+
+  get #suspectFrom(): number {
+    return Math.min(2, this.#context.options.maxRecoveryAttempts ?? Infinity)
+  }
+
   #onDue({ due, dueIn }: FlushNews): void {
     const keys = this.#keys()
-    if (keys.some((key) => due.has(key))) this.#parts?.claims.trigger()
+    if ([...due].some((key) => keys.includes(ordinaryKey(key)))) this.#parts?.claims.trigger()
     if (dueIn !== null) this.#parts?.claims.within(dueIn)
   }
 
@@ -244,7 +296,8 @@ interface Parts {
   session: WorkerSession
   pool: RunPool
   claims: Loop
-  recoveries: Loop
+  /** Recovery, time-outs, runs taken away. */
+  upkeep: Loop[]
   unsubscribe: (() => void)[]
   watchdog: Watchdog | null
 }

@@ -44,6 +44,7 @@ function fold(rows: readonly RunRow[], writes: readonly Write[], state: Partial<
     keptSignals: () => [],
     waiters: () => [],
     unreadSignals: () => [],
+    awaitedChildren: () => [],
     hasSignal: () => false,
     ...state,
   })

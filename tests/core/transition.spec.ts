@@ -102,7 +102,7 @@ test.group('transition: claiming', () => {
   })
 
   test('a run whose owner is lost is due, and counted at its next pickup (DL-4)', ({ assert }) => {
-    const lost = orphaned(row(), NOW)
+    const lost = orphaned(row(), { now: NOW, isCounted: true, suspectFrom: null })
     assert.deepEqual(lost, { ...row(), dueAt: NOW, updatedAt: NOW })
     assert.isTrue(isClaimable(lost, NOW))
     assert.equal(claimed(lost, { owner: 'w2', now: NOW }).recoveryAttempts, 2)
@@ -123,7 +123,7 @@ test.group('transition: lease', () => {
   })
 
   test('the owner of a run that was made due holds it until somebody claims it', ({ assert }) => {
-    const lost = orphaned(row(), NOW)
+    const lost = orphaned(row(), { now: NOW, isCounted: true, suspectFrom: null })
     assert.isTrue(holdsLease(lost, 4))
     assert.isFalse(holdsLease(claimed(lost, { owner: 'w2', now: NOW }), 4))
   })

@@ -1,4 +1,5 @@
-import { WorkflowEngine, type EngineStore } from '../../src/engine/engine.ts'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { EngineStore } from '../../src/engine/run_starter.ts'
 import { Registry } from '../../src/engine/registry.ts'
 import { type GivenOptions, resolveOptions } from '../../src/options.ts'
 import type { RunLogger } from '../../src/types/step.ts'

@@ -119,6 +119,11 @@ export class CutStore {
 }
 
 function allLost(writes: readonly Write[]): Flush {
-  const news = { due: new Set<string>(), dueIn: null, inbox: new Set<string>() }
+  const news = {
+    due: new Set<string>(),
+    dueIn: null,
+    inbox: new Set<string>(),
+    revoked: new Set<string>(),
+  }
   return { answers: writes.map(() => ({ type: 'lost' })), news: { ...news, ended: new Set() } }
 }

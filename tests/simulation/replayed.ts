@@ -38,6 +38,7 @@ export async function replay(params: {
     log: SILENT,
     now: () => 0,
     callingStep: () => null,
+    stepStamp: () => null,
     stepName: (step) => String(step),
     workflow: (target) => ({ name: String(target), version: '1', origin: null, tags: [] }),
   })

@@ -66,6 +66,7 @@ export class SimulatedProcess {
       context,
       lease: this.#lease,
       concurrency: 50,
+      bury: () => Promise.reject(new Error('Nothing dies here')),
       onFree: () => this.#claims.trigger(),
     })
     this.#stop = [

@@ -2,17 +2,23 @@ import { decode } from '../../core/payload.ts'
 import { decodeError } from '../../core/serialized_error.ts'
 import { StepError } from '../../errors.ts'
 import type { StepCall } from '../../types/step.ts'
-import { type Operation, type StepTask, WAITS_FOR_NOTHING } from '../operation.ts'
+import {
+  type Compensation,
+  type Operation,
+  type StepTask,
+  WAITS_FOR_NOTHING,
+} from '../operation.ts'
 
 interface StepParams {
   kind: 'local_step' | 'step'
   name: string
   work: StepTask['work']
-  call: StepCall<never>
+  call: Pick<StepCall<never>, 'retries' | 'timeoutMs' | 'backoffMs'>
+  compensation: Compensation | null
 }
 
 /** Code that runs in this process: a local step, or a registered handler over the in-process transport. */
-export function stepOperation({ kind, name, work, call }: StepParams): Operation {
+export function stepOperation({ kind, name, work, call, compensation }: StepParams): Operation {
   const { retries, timeoutMs, backoffMs } = call
   const task = (seq: number): StepTask => ({
     ...{ seq, name, work, attempts: 0 },
@@ -23,6 +29,7 @@ export function stepOperation({ kind, name, work, call }: StepParams): Operation
     ...WAITS_FOR_NOTHING,
     kind,
     name,
+    compensation,
     begin(seq) {
       position = seq
       return { kind: 'run', task: task(seq) }

@@ -1,16 +1,34 @@
-import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
+import type { NewWorker, SuspectRule, WorkerRow } from '../../contracts/store.ts'
 import type { Dialect, Fragments } from './dialect.ts'
 
 /**
  * Makes the runs of lost workers due, as `orphaned` of core/transition does. Also those that a worker took after it
  * had been found lost and before it noticed. Only a running run has an owner.
  */
-function orphanRuns({ now, update }: Fragments, lostWorkers: string): string {
+function orphanRuns(
+  { now, update }: Fragments,
+  { lostWorkers, suspectFrom }: { lostWorkers: string; suspectFrom: number | null }
+): string {
+  const isSuspect =
+    suspectFrom === null
+      ? '1 = 0'
+      : `recovery_attempts + 1 >= ${suspectFrom} and substr(claim_key, 1, 1) <> ' '`
   return update({
     table: 'durable_runs',
     key: 'id',
-    set: `due_at = ${now}, updated_at = ${now}`,
+    set: `due_at = ${now}, updated_at = ${now},
+      claim_key = case when ${isSuspect} then ' ' || claim_key else claim_key end`,
     where: `owner in (${lostWorkers}) and due_at is null`,
+  })
+}
+
+/** Runs of lost workers that do not count: suspended, so that their pickup is no recovery. Before `orphanRuns`. */
+function handBackRuns({ now, update }: Fragments, lostWorkers: string): string {
+  return update({
+    table: 'durable_runs',
+    key: 'id',
+    set: `due_at = ${now}, updated_at = ${now}, status = 'suspended', owner = null, wake_seq = null`,
+    where: `owner in (${lostWorkers} and counted = 0) and due_at is null`,
   })
 }
 
@@ -28,27 +46,37 @@ export class Leases {
 
   async register(worker: NewWorker): Promise<{ takenOver: number }> {
     const { now } = this.#dialect.sql
-    const { instance, name, leaseMs, descriptor, takeOver } = worker
+    const {
+      instance,
+      name,
+      leaseMs,
+      descriptor,
+      takeOver,
+      suspectFrom = null,
+      isCounted = true,
+    } = worker
     this.#dialect.announced(instance)
     const announce = {
-      sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, descriptor, started_at)
-        values (?, ?, ?, ${now} + ?, 0, ?, ${now})
+      sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, counted, descriptor, started_at)
+        values (?, ?, ?, ${now} + ?, 0, ?, ?, ${now})
         on conflict (instance) do update set lease_until = excluded.lease_until`,
-      values: [instance, name, leaseMs, leaseMs, descriptor],
+      values: [instance, name, leaseMs, leaseMs, Number(isCounted), descriptor],
     }
     if (!takeOver) {
       await this.#dialect.write([announce])
       return { takenOver: 0 }
     }
     const lost = 'select instance from durable_workers where name = ? and lost = 1'
+    const { sql, locksNames } = this.#dialect
     // A name that is not locked may be that of a live process: its lease decides.
-    const isPredecessor = this.#dialect.locksNames ? '' : ` and lease_until <= ${now}`
-    const [, takenOver = 0] = await this.#dialect.write([
-      { sql: markLost(this.#dialect.sql, `name = ? and lost = 0${isPredecessor}`), values: [name] },
-      { sql: orphanRuns(this.#dialect.sql, lost), values: [name] },
+    const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
+    const [, back = 0, takenOver = 0] = await this.#dialect.write([
+      { sql: markLost(sql, `name = ? and lost = 0${isPredecessor}`), values: [name] },
+      { sql: handBackRuns(sql, lost), values: [name] },
+      { sql: orphanRuns(sql, { lostWorkers: lost, suspectFrom }), values: [name] },
       announce,
     ])
-    return { takenOver }
+    return { takenOver: back + takenOver }
   }
 
   async renew(instance: string): Promise<boolean> {
@@ -79,7 +107,10 @@ export class Leases {
   }
 
   /** Looks first without the write lock. */
-  async recoverExpired(): Promise<{ workers: number; runs: number }> {
+  async recoverExpired({ suspectFrom = null }: SuspectRule = {}): Promise<{
+    workers: number
+    runs: number
+  }> {
     const { now } = this.#dialect.sql
     const lost = 'select instance from durable_workers where lost = 1'
     const found = await this.#dialect.read({
@@ -89,14 +120,15 @@ export class Leases {
       values: [],
     })
     if (found.length === 0) return { workers: 0, runs: 0 }
-    const [workers = 0, runs = 0] = await this.#dialect.write([
+    const [workers = 0, back = 0, runs = 0] = await this.#dialect.write([
       {
         sql: markLost(this.#dialect.sql, `lost = 0 and lease_until <= ${now}`),
         values: [],
       },
-      { sql: orphanRuns(this.#dialect.sql, lost), values: [] },
+      { sql: handBackRuns(this.#dialect.sql, lost), values: [] },
+      { sql: orphanRuns(this.#dialect.sql, { lostWorkers: lost, suspectFrom }), values: [] },
     ])
-    return { workers, runs }
+    return { workers, runs: back + runs }
   }
 
   async list(): Promise<WorkerRow[]> {

@@ -23,13 +23,13 @@ export async function loadRuns(
   const fresh = JSON.stringify(evicted)
 
   const { known, history, waits, inbox } = await dialect.readTogether<{
-    known: { id: string; input: string | null; now: number }
+    known: { id: string; input: string | null; error: string | null; now: number }
     history: HistoryColumns
     waits: WaitColumns
     inbox: InboxColumns
   }>({
     known: {
-      sql: `select r.id, p.input, ${now} as now from durable_runs r
+      sql: `select r.id, p.input, p.error, ${now} as now from durable_runs r
         left join durable_payloads p on p.run_id = r.id and r.id in (${texts}) where r.id in (${texts})`,
       values: [fresh, all],
     },
@@ -55,6 +55,7 @@ export async function loadRuns(
     return {
       runId,
       input: row.input,
+      error: row.error,
       history: historyOf(runId),
       waits: waitsOf(runId),
       inbox: inboxOf(runId).filter((entry) => entry.no > inboxAfter),

@@ -19,6 +19,7 @@ import type {
   Store,
   StoredRun,
   StrandedRun,
+  SuspectRule,
   TransactionalStore,
   WorkerRow,
 } from '../../contracts/store.ts'
@@ -172,6 +173,16 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return offered
   }
 
+  async findOverdue(limit: number): Promise<string[]> {
+    const { now } = this.#dialect.sql
+    const rows = await this.#dialect.read<{ id: string }>({
+      sql: `select id from durable_runs where deadline_at is not null and ended_at is null
+        and deadline_at <= ${now} order by deadline_at limit ?`,
+      values: [limit],
+    })
+    return rows.map(({ id }) => id)
+  }
+
   async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
     const { now, texts } = this.#dialect.sql
     const nearest = PRIORITIES.map(
@@ -203,8 +214,8 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return this.#leases.remove(instance)
   }
 
-  recoverExpired(): Promise<{ workers: number; runs: number }> {
-    return this.#leases.recoverExpired()
+  recoverExpired(params: SuspectRule = {}): Promise<{ workers: number; runs: number }> {
+    return this.#leases.recoverExpired(params)
   }
 
   lockName(name: string): Promise<NameLock | null> {

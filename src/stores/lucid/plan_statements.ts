@@ -14,6 +14,10 @@ const INSERT_PAYLOADS =
   'insert into durable_payloads (run_id, input, output, error) values (?, ?, ?, ?)'
 const INSERT_TAG = 'insert into durable_tags (tag, created_at, run_id) values (?, ?, ?)'
 
+const ADD_TAG = `insert into durable_tags (tag, created_at, run_id)
+  select ?, r.created_at, r.id from durable_runs r where r.id = ?
+    and not exists (select 1 from durable_tags t where t.run_id = r.id and t.tag = ?)`
+
 const UPSERT_WAIT = `insert into durable_waits (${WAIT_COLUMNS}, served) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
   on conflict (run_id, seq) do update set kind = excluded.kind, name = excluded.name,
     called_after = excluded.called_after, token = excluded.token, target = excluded.target,
@@ -22,6 +26,12 @@ const UPSERT_WAIT = `insert into durable_waits (${WAIT_COLUMNS}, served) values 
 const CLOSE_WAIT = 'delete from durable_waits where run_id = ? and seq = ?'
 const SERVE_WAIT = 'update durable_waits set served = 1 where run_id = ? and seq = ?'
 const CLEAR_WAITS = 'delete from durable_waits where run_id = ?'
+
+const RETIRE = `update durable_history set generation = (
+    select max(other.generation) + 1 from durable_history other where other.run_id = durable_history.run_id),
+  name = case when kind = 'handoff' then 'onError:retried:' || substr(name, length('onError:') + 1) else name end
+  where run_id = ? and generation = 0 and seq in (`
+const REMOVE_TAGS = 'delete from durable_tags where run_id = ? and substr(tag, 1, ?) = ?'
 
 const TAKE_ENTRIES = 'delete from durable_inbox where run_id = ? and no <= ?'
 const REMOVE_ENTRY = 'delete from durable_inbox where run_id = ? and no = ?'
@@ -41,6 +51,7 @@ export function planStatements(plan: Plan): Statement[] {
 
   for (const insert of plan.inserts) statements.push(...insertStatements(insert))
   for (const update of plan.updates) statements.push(...updateStatements(update))
+  for (const { runId, seqs } of plan.retired) add(`${RETIRE}${seqs.join(', ')})`, [runId])
   for (const record of plan.records) add(INSERT_RECORD, recordValues(record))
   for (const { runId, seq } of plan.closedWaits) add(CLOSE_WAIT, [runId, seq])
   for (const wait of plan.waits) add(UPSERT_WAIT, waitValues(wait))
@@ -51,6 +62,8 @@ export function planStatements(plan: Plan): Statement[] {
   for (const { token, id } of plan.usedSignals) add(USE_SIGNAL, [token, id])
   for (const { token, id, payload, receivedAt } of plan.keptSignals)
     add(KEEP_SIGNAL, [token, id, payload, receivedAt])
+  for (const { runId, prefix } of plan.removedTags) add(REMOVE_TAGS, [runId, prefix.length, prefix])
+  for (const { runId, tag } of plan.addedTags) add(ADD_TAG, [tag, runId, tag])
   const neverTold = neverToldRuns(plan)
   for (const runId of plan.cleared) {
     add(CLEAR_WAITS, [runId])

@@ -46,9 +46,16 @@ export async function readStandings(
   runIds: readonly string[]
 ): Promise<RunStanding[]> {
   if (runIds.length === 0) return []
-  const rows = await dialect.read<{ id: string; claim_key: string; status: RunStatus }>({
-    sql: `select id, claim_key, status from durable_runs where id in (${dialect.sql.texts})`,
+  const rows = await dialect.read<{
+    id: string
+    claim_key: string
+    status: RunStatus
+    token: number
+  }>({
+    sql: `select id, claim_key, status, token from durable_runs where id in (${dialect.sql.texts})`,
     values: [JSON.stringify(runIds)],
   })
-  return rows.map(({ id: runId, claim_key: claimKey, status }) => ({ runId, claimKey, status }))
+  return rows.map(({ id: runId, claim_key: claimKey, status, token }) => ({
+    ...{ runId, claimKey, status, token },
+  }))
 }

@@ -1,4 +1,11 @@
-import type { ParentLink, RunPhase, RunPriority, RunRow, RunStatus } from '../../core/run.ts'
+import type {
+  HandledRun,
+  ParentLink,
+  RunPhase,
+  RunPriority,
+  RunRow,
+  RunStatus,
+} from '../../core/run.ts'
 import type { Value } from './dialect.ts'
 
 /** A row of `durable_runs`. */
@@ -23,6 +30,12 @@ export interface RunColumns {
   parent_index: number | null
   parent_awaited: number | null
   parent_fail_fast: number | null
+  handles_id: string | null
+  handles_as: HandledRun['as'] | null
+  /** A JSON array; null = empty. */
+  route_chain: string | null
+  handoffs: number
+  deadline_at: number | null
   created_by: string
   format: number
   error_code: string | null
@@ -43,6 +56,8 @@ const CHANGING = [
   'recovery_attempts',
   'inbox_seq',
   'wake_seq',
+  'handoffs',
+  'deadline_at',
   'error_code',
   'started_at',
   'updated_at',
@@ -60,6 +75,9 @@ const FIXED = [
   'parent_index',
   'parent_awaited',
   'parent_fail_fast',
+  'handles_id',
+  'handles_as',
+  'route_chain',
   'created_by',
   'format',
   'created_at',
@@ -108,6 +126,10 @@ export function toRun(columns: RunColumns): RunRow {
     inboxSeq: columns.inbox_seq,
     wakeSeq: columns.wake_seq,
     parent: toParent(columns),
+    handles: toHandled(columns),
+    routeChain: columns.route_chain === null ? [] : (JSON.parse(columns.route_chain) as string[]),
+    handoffs: columns.handoffs,
+    deadlineAt: columns.deadline_at,
     createdBy: columns.created_by,
     format: columns.format,
     errorCode: columns.error_code,
@@ -127,6 +149,10 @@ function toParent(columns: RunColumns): ParentLink | null {
     awaited: columns.parent_awaited === 1,
     failFast: columns.parent_fail_fast === 1,
   }
+}
+
+function toHandled({ handles_id: runId, handles_as: as }: RunColumns): HandledRun | null {
+  return runId === null || as === null ? null : { runId, as }
 }
 
 function toColumns(row: RunRow): RunColumns {
@@ -152,6 +178,11 @@ function toColumns(row: RunRow): RunColumns {
     parent_index: parent === null ? null : parent.index,
     parent_awaited: parent === null ? null : Number(parent.awaited),
     parent_fail_fast: parent === null ? null : Number(parent.failFast),
+    handles_id: row.handles === null ? null : row.handles.runId,
+    handles_as: row.handles === null ? null : row.handles.as,
+    route_chain: row.routeChain.length === 0 ? null : JSON.stringify(row.routeChain),
+    handoffs: row.handoffs,
+    deadline_at: row.deadlineAt,
     created_by: row.createdBy,
     format: row.format,
     error_code: row.errorCode,

@@ -83,6 +83,10 @@ export function keyOf(write: Write): string {
       return `run ${write.runId}`
     case 'start':
       return `run ${write.run.id}`
+    case 'cancel':
+    case 'requeue':
+    case 'wake':
+      return `run ${write.runId}`
     case 'signal':
       return `signal ${write.signal.id} ${write.signal.token}`
   }
@@ -95,6 +99,7 @@ export function mergedNews(all: readonly FlushNews[]): FlushNews {
     due: new Set(all.flatMap((news) => [...news.due])),
     dueIn: dueIn.length === 0 ? null : Math.min(...dueIn),
     inbox: new Set(all.flatMap((news) => [...news.inbox])),
+    revoked: new Set(all.flatMap((news) => [...news.revoked])),
     ended: new Set(all.flatMap((news) => [...news.ended])),
   }
 }

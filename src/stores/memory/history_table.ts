@@ -29,6 +29,23 @@ export class HistoryTable {
     else this.#records.set(runId, new Map([[keyOf(record), record]]))
   }
 
+  /** Moves live records to a generation above all others of the run; a handoff is renamed as retried. */
+  retire(runId: string, seqs: readonly number[]) {
+    const records = this.#records.get(runId)
+    if (!records) return
+    const generation = 1 + Math.max(...[...records.values()].map((record) => record.generation))
+    for (const record of this.live(runId)) {
+      if (!seqs.includes(record.seq)) continue
+      records.delete(keyOf(record))
+      const name =
+        record.kind === 'handoff'
+          ? record.name.replace('onError:', 'onError:retried:')
+          : record.name
+      const retired = { ...record, name, generation }
+      records.set(keyOf(retired), retired)
+    }
+  }
+
   /** Every generation, in order of generation and position. */
   all(runId: string): HistoryRecord[] {
     return [...(this.#records.get(runId)?.values() ?? [])]

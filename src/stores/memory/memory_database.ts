@@ -61,6 +61,11 @@ export class MemoryDatabase {
       waiters: (token) => this.waits.waiters(token),
       unreadSignals: (runId, after) =>
         this.inbox.above(runId, after).filter((entry) => entry.kind === 'signal'),
+      awaitedChildren: (runId) =>
+        this.runs
+          .childrenOf(runId)
+          .filter(({ parent, endedAt }) => parent?.awaited && endedAt === null)
+          .map(({ id }) => id),
       hasSignal: (id, token) => this.inbox.hasSignal(id, token) || this.kept.has(id, token),
     }
   }
@@ -69,7 +74,10 @@ export class MemoryDatabase {
   apply(plan: Plan) {
     for (const insert of plan.inserts) this.runs.insert(insert)
     for (const update of plan.updates) this.runs.update(update)
+    for (const { runId, seqs } of plan.retired) this.history.retire(runId, seqs)
     for (const record of plan.records) this.history.add(record)
+    for (const { runId, prefix } of plan.removedTags) this.runs.removeTags(runId, prefix)
+    for (const { runId, tag } of plan.addedTags) this.runs.addTag(runId, tag)
     for (const runId of plan.cleared) {
       this.waits.clear(runId)
       this.inbox.remove(runId, () => true)
@@ -85,12 +93,15 @@ export class MemoryDatabase {
   }
 
   /** Makes what these instances were running due, and gives the number of runs. */
-  orphan(instances: readonly string[]): number {
+  orphan(instances: readonly string[], params: { suspectFrom: number | null }): number {
     const now = this.now()
     const runs = instances
       .flatMap((instance) => this.runs.ownedBy(instance))
       .filter(({ status, dueAt }) => status === 'running' && dueAt === null)
-    for (const run of runs) this.runs.replace(orphaned(run, now))
+    for (const run of runs) {
+      const isCounted = this.workers.isCounted(run.owner!)
+      this.runs.replace(orphaned(run, { ...params, now, isCounted }))
+    }
     return runs.length
   }
 }

@@ -12,6 +12,7 @@ import type {
   Store,
   StoredRun,
   StrandedRun,
+  SuspectRule,
   WorkerRow,
 } from '../../contracts/store.ts'
 import type { Write } from '../../core/change_set.ts'
@@ -94,6 +95,7 @@ export class MemoryStore implements Store {
       const loaded = {
         runId,
         input: resident ? null : payloads.input,
+        error: resident ? null : payloads.error,
         history: resident ? [] : history.live(runId),
         waits: waits.of(runId),
         inbox: inbox.above(runId, inboxAfter),
@@ -127,6 +129,17 @@ export class MemoryStore implements Store {
     return blocked.length
   }
 
+  async findOverdue(limit: number): Promise<string[]> {
+    const now = this.database.now()
+    return [...this.database.runs.rows()]
+      .filter(
+        ({ deadlineAt, endedAt }) => endedAt === null && deadlineAt !== null && deadlineAt <= now
+      )
+      .sort((a, b) => a.deadlineAt! - b.deadlineAt!)
+      .slice(0, limit)
+      .map(({ id }) => id)
+  }
+
   async nextDueIn(claimKeys: readonly string[]): Promise<number | null> {
     const nearest = this.database.runs.due.nearest(claimKeys)
     return nearest === null ? null : Math.max(0, nearest - this.database.now())
@@ -134,13 +147,13 @@ export class MemoryStore implements Store {
 
   async registerWorker(worker: NewWorker): Promise<{ takenOver: number }> {
     const { workers } = this.database
-    const { name, instance, takeOver } = worker
+    const { name, instance, takeOver, suspectFrom = null } = worker
     const earlier = takeOver
       ? workers.all().filter((other) => other.name === name && other.instance !== instance)
       : []
     const gone = earlier.map((other) => other.instance)
     workers.markLost((other) => gone.includes(other.instance))
-    const takenOver = this.database.orphan(gone)
+    const takenOver = this.database.orphan(gone, { suspectFrom })
     workers.register(worker, this.database.now())
     if (takenOver > 0) this.database.changed(this)
     return { takenOver }
@@ -158,12 +171,18 @@ export class MemoryStore implements Store {
     this.database.workers.remove(instance)
   }
 
-  async recoverExpired(): Promise<{ workers: number; runs: number }> {
+  async recoverExpired({ suspectFrom = null }: SuspectRule = {}): Promise<{
+    workers: number
+    runs: number
+  }> {
     const { workers } = this.database
     const now = this.database.now()
     const expired = workers.markLost(({ until }) => until <= now)
     const lost = workers.all().filter((worker) => worker.lost)
-    const runs = this.database.orphan(lost.map(({ instance }) => instance))
+    const runs = this.database.orphan(
+      lost.map(({ instance }) => instance),
+      { suspectFrom }
+    )
     if (runs > 0) this.database.changed(this)
     return { workers: expired.length, runs }
   }
@@ -192,7 +211,7 @@ export class MemoryStore implements Store {
     const rows = [...new Set(runIds)].map((id) => this.database.runs.get(id))
     return rows
       .filter((row) => row !== undefined)
-      .map(({ id, claimKey, status }) => ({ runId: id, claimKey, status }))
+      .map(({ id, claimKey, status, token }) => ({ runId: id, claimKey, status, token }))
   }
 
   async listRuns(query: RunQuery): Promise<RunPage> {

@@ -56,6 +56,17 @@ export class RunTable {
     return this.#payloads.get(id)
   }
 
+  addTag(id: string, tag: string) {
+    this.#tags.set(id, [...new Set([...this.tags(id), tag])])
+  }
+
+  removeTags(id: string, prefix: string) {
+    this.#tags.set(
+      id,
+      this.tags(id).filter((tag) => !tag.startsWith(prefix))
+    )
+  }
+
   tags(id: string): readonly string[] {
     return this.#tags.get(id) ?? []
   }

@@ -1,15 +1,15 @@
 import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
 
-type StoredWorker = WorkerRow & { leaseMs: number }
+type StoredWorker = WorkerRow & { leaseMs: number; isCounted: boolean }
 
 /** The leases of processes. */
 export class WorkerTable {
   #workers = new Map<string, StoredWorker>()
 
-  register({ instance, name, leaseMs, descriptor }: NewWorker, now: number) {
+  register({ instance, name, leaseMs, descriptor, isCounted = true }: NewWorker, now: number) {
     const until = now + leaseMs
-    const worker = { instance, name, leaseMs, descriptor, until, lost: false, startedAt: now }
-    this.#workers.set(instance, worker)
+    const facts = { instance, name, leaseMs, descriptor, isCounted }
+    this.#workers.set(instance, { ...facts, until, lost: false, startedAt: now })
   }
 
   /** False when the instance is unknown or marked lost. */
@@ -36,6 +36,11 @@ export class WorkerTable {
     return gone.map(({ instance }) => instance)
   }
 
+  /** Whether the runs it loses count as recoveries. */
+  isCounted(instance: string): boolean {
+    return this.#workers.get(instance)?.isCounted ?? true
+  }
+
   isLost(instance: string): boolean {
     return this.#workers.get(instance)?.lost ?? false
   }
@@ -46,6 +51,6 @@ export class WorkerTable {
 
   /** In order of registration. */
   all(): WorkerRow[] {
-    return [...this.#workers.values()].map(({ leaseMs, ...worker }) => worker)
+    return [...this.#workers.values()].map(({ leaseMs, isCounted, ...worker }) => worker)
   }
 }

@@ -136,7 +136,8 @@ export class PostgresDialect implements Dialect {
   }): Promise<{ [Name in keyof T]: T[Name][] }> {
     const names = Object.keys(statements) as (keyof T & string)[]
     const parts = names.map(
-      (name) => `select '${name}' as name, row_to_json(part) as row from (${statements[name].sql}) part`
+      (name) =>
+        `select '${name}' as name, row_to_json(part) as row from (${statements[name].sql}) part`
     )
     const rows = await this.read<{ name: keyof T; row: object }>({
       sql: parts.join(' union all '),

@@ -34,7 +34,9 @@ export async function flushFused(
     mayBeWaitedFor: (runId: string) => notices.mayBeWaitedFor(runId),
   }
   const statement = fusedStatement(plan, audience)
-  const [result] = isLarge(plan) ? [await session.runMany(statement)] : await session.run([statement])
+  const [result] = isLarge(plan)
+    ? [await session.runMany(statement)]
+    : await session.run([statement])
   const rows = (result?.rows ?? []) as FusedRow[]
   const now = rows[0]?.now ?? 0
   const started = new Set(rows[0]?.started)
@@ -56,6 +58,9 @@ export async function flushFused(
         return { type: 'committed', inboxSeq: row.inbox_seq, now }
       }
       case 'signal':
+      case 'cancel':
+      case 'requeue':
+      case 'wake':
         return null
     }
   })
@@ -101,6 +106,7 @@ function newsOf(
     due,
     dueIn,
     inbox: new Set(told.flatMap(({ id }) => id ?? [])),
+    revoked: new Set(),
     ended: new Set(ended.map(({ runId }) => runId)),
   }
 }

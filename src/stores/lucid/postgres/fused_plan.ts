@@ -1,5 +1,9 @@
 import type { ChangeSet, NewChild, StartWrite, TurnEnd, Write } from '../../../core/change_set.ts'
 import type { NewRecord, NewWait } from '../../../core/history.ts'
+import type { NewRun } from '../../../core/run.ts'
+
+/** Ends that leave a run in its body, or end it: the others are decided under locks. */
+export type FusedEnd = Exclude<TurnEnd, { kind: 'unwind' | 'follow' | 'die' | 'cancel' }>
 
 /** What the change sets of one run come to. */
 export interface FusedTurn {
@@ -7,7 +11,7 @@ export interface FusedTurn {
   token: number
   /** Place of its last change set in the batch: a wake before it is another than one after it. */
   at: number
-  end: TurnEnd
+  end: FusedEnd
   /** Number of the newest inbox entry that was taken. */
   seen: number
   /** It closes waits: a signal that is still unread in its inbox may have to go to somebody else. */
@@ -43,14 +47,14 @@ export function fusedPlan(
 ): FusedPlan | null {
   const builder = new Builder(mayHaveParent)
   for (const [at, write] of writes.entries()) {
-    if (write.type === 'signal') return null
+    if (write.type !== 'start' && write.type !== 'turn') return null
     const fits = write.type === 'start' ? builder.addStart(write) : builder.addTurn(write, at)
     if (!fits) return null
   }
   return builder.plan()
 }
 
-export function isTerminalEnd({ kind }: TurnEnd): boolean {
+export function isTerminalEnd({ kind }: FusedEnd): boolean {
   return kind === 'complete' || kind === 'fail'
 }
 
@@ -70,7 +74,7 @@ class Builder {
 
   addStart(write: StartWrite): boolean {
     this.#starts.push(write)
-    return this.#insert(write.run.id)
+    return isPlain(write.run) && this.#insert(write.run.id)
   }
 
   addTurn(write: ChangeSet, at: number): boolean {
@@ -78,7 +82,7 @@ class Builder {
     const before = this.#turns.get(runId)
     if (returned.length > 0 || signals.length > 0) return false
     if (before && (before.token !== token || before.end.kind !== 'continue')) return false
-    if (opened.some((wait) => wait.token !== null)) return false
+    if (opened.some((wait) => wait.token !== null) || !isFused(end)) return false
     const turn = before?.turn ?? this.#turns.size + 1
     this.#turns.set(runId, {
       ...{ runId, token, at, end, turn },
@@ -92,7 +96,9 @@ class Builder {
     for (const wait of opened)
       this.#waits.set(`${runId} ${wait.seq}`, { ...of, seq: wait.seq, wait })
     for (const child of children) this.#children.push({ ...child, ...of })
-    return children.every(({ run, acknowledge }) => !acknowledge && this.#insert(run.id))
+    return children.every(
+      ({ run, acknowledge }) => !acknowledge && isPlain(run) && this.#insert(run.id)
+    )
   }
 
   plan(): FusedPlan | null {
@@ -118,6 +124,15 @@ class Builder {
     this.#inserted.add(id)
     return isFirst
   }
+}
+
+function isFused(end: TurnEnd): end is FusedEnd {
+  return !['unwind', 'follow', 'die', 'cancel'].includes(end.kind)
+}
+
+/** Whether the statement knows every column of the run that is not the same for all new ones. */
+function isPlain({ dueIn, handles, routeChain, timeoutMs }: NewRun): boolean {
+  return !dueIn && !handles && !routeChain?.length && (timeoutMs ?? null) === null
 }
 
 function compare(one: string, other: string): number {

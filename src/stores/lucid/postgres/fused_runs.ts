@@ -27,9 +27,9 @@ const ARRAYS = Object.values(COLUMNS)
   .map((type) => `?::${type}[]`)
   .join(', ')
 const COPIED = NAMES.filter((name) => name !== 'input')
-const INSERTED = `${COPIED.join(', ')}, phase, recovery_attempts, inbox_seq, format, created_at, updated_at, status, due_at,
+const INSERTED = `${COPIED.join(', ')}, phase, recovery_attempts, handoffs, inbox_seq, format, created_at, updated_at, status, due_at,
   owner, token, started_at`
-const COMMON = `${COPIED.map((name) => `u.${name}`).join(', ')}, 'body', 0, 0, ${RUN_FORMAT}, clock.at, clock.at`
+const COMMON = `${COPIED.map((name) => `u.${name}`).join(', ')}, 'body', 0, 0, 0, ${RUN_FORMAT}, clock.at, clock.at`
 
 /**
  * Runs that were asked for from outside; an id that is taken is left alone. After the locks, so that two batches which

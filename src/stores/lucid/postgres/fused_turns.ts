@@ -1,6 +1,5 @@
-import type { TurnEnd } from '../../../core/change_set.ts'
 import type { Audience } from './fused_news.ts'
-import { type FusedTurn, isTerminalEnd } from './fused_plan.ts'
+import { type FusedEnd, type FusedTurn, isTerminalEnd } from './fused_plan.ts'
 import type { StatementParts } from './statement_parts.ts'
 
 /** Which parts the turns of a batch need. */
@@ -16,7 +15,8 @@ export interface TurnShape {
 const ENDED = `('completed', 'failed')`
 
 /** The columns of a run's row that decide. */
-const ROW = `r.token as row_token, r.status as row_status, r.due_at as row_due_at, r.error_code as row_error_code, r.owner,
+const ROW = `r.token as row_token, r.status as row_status,
+  r.phase = 'body' and left(r.claim_key, 1) <> ' ' as is_ordinary, r.due_at as row_due_at, r.error_code as row_error_code, r.owner,
   r.inbox_seq, r.wake_seq, r.claim_key, r.parent_id, r.parent_seq, r.parent_index, r.parent_awaited, r.parent_fail_fast`
 
 /**
@@ -29,12 +29,18 @@ export function lock(
   params: { turns: readonly FusedTurn[]; shape: TurnShape; audience: Audience }
 ): void {
   const { turns, shape, audience } = params
-  const columns: Record<string, { type: string; values: readonly (string | number | boolean | null)[] }> = {
+  const columns: Record<
+    string,
+    { type: string; values: readonly (string | number | boolean | null)[] }
+  > = {
     id: { type: 'text', values: turns.map(({ runId }) => runId) },
     token: { type: 'bigint', values: turns.map(({ token }) => token) },
     at: { type: 'integer', values: turns.map(({ at }) => at) },
     seen: { type: 'bigint', values: turns.map(({ seen }) => seen) },
-    gives_back: { type: 'boolean', values: turns.map(({ closes, end }) => closes || isTerminalEnd(end)) },
+    gives_back: {
+      type: 'boolean',
+      values: turns.map(({ closes, end }) => closes || isTerminalEnd(end)),
+    },
     ...(shape.changes ? endColumns(turns, audience) : {}),
   }
   const names = Object.keys(columns)
@@ -50,7 +56,7 @@ export function lock(
   parts.add(`held as materialized (
     select w.*, r.*, w.k is not null and coalesce(r.row_token = w.token and r.row_status = 'running', false) as is_current,
       w.k is not null and coalesce(r.row_token = w.token and r.row_status = 'running'
-        and not (w.gives_back and r.inbox_seq > w.seen) ${forgetsError}, false) as is_accepted
+        and r.is_ordinary and not (w.gives_back and r.inbox_seq > w.seen) ${forgetsError}, false) as is_accepted
     from (select * from ${shape.wakes ? 'wanted' : 'turn'} order by id collate "C") w
     left join lateral (select ${ROW} from durable_runs r where r.id = w.id for no key update) r on true)`)
   parts.add(`accepted as materialized (
@@ -85,7 +91,7 @@ interface EndState {
   error?: string
 }
 
-function endOf(end: TurnEnd): EndState {
+function endOf(end: FusedEnd): EndState {
   switch (end.kind) {
     case 'continue':
       return { status: 'running' }

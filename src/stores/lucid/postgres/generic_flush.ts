@@ -5,12 +5,7 @@ import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
 import { isTakenId } from './error_class.ts'
-import {
-  HeldElsewhereError,
-  LockedRows,
-  lockStatements,
-  NotLockedError,
-} from './locked_rows.ts'
+import { HeldElsewhereError, LockedRows, lockStatements, NotLockedError } from './locked_rows.ts'
 import { type Needs, needsOf } from './needs.ts'
 import type { Notices } from './notices.ts'
 import { notify } from './notify.ts'
@@ -61,7 +56,7 @@ async function attempt(
   const known = new Map<Write, Answer>()
   const ended: string[] = []
   for (const write of doubtful) {
-    if (write.type === 'signal') continue
+    if (write.type !== 'start' && write.type !== 'turn') continue
     const answer = applied.answer(write, state)
     if (answer === null) continue
     known.set(write, answer)
@@ -114,7 +109,10 @@ function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): bo
 
 function add(needs: Needs, row: NotLockedError['row']): void {
   if ('run' in row) needs.runs.add(row.run)
-  else needs.tokens.add(row.token)
+  else if ('ending' in row) {
+    needs.runs.add(row.ending)
+    needs.ending.add(row.ending)
+  } else needs.tokens.add(row.token)
 }
 
 function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {

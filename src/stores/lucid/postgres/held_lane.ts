@@ -76,8 +76,7 @@ export class HeldLane {
     let pause = FIRST_PAUSE_MS
     while (this.#runs.size > 0) {
       let isAnyDone = false
-      for (const key of [...this.#runs.keys()])
-        if (await this.#attempt(key)) isAnyDone = true
+      for (const key of [...this.#runs.keys()]) if (await this.#attempt(key)) isAnyDone = true
       pause = isAnyDone ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS)
       if (this.#runs.size > 0) await delay(pause)
     }

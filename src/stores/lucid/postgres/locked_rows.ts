@@ -21,6 +21,8 @@ const CLOCK_AND_RUNS = `select clock.at as now, ${runColumns('r')} from (select 
   left join durable_runs r on r.id = any(?::text[])`
 const UNREAD = `select run_id, no, kind, seq, received_at, signal_id, token, payload from durable_inbox
   where run_id = any(?::text[]) and kind = 'signal' order by run_id, no`
+const AWAITED_CHILDREN = `select parent_id, id from durable_runs where parent_id = any(?::text[])
+  and parent_awaited = 1 and ended_at is null order by parent_seq, parent_index`
 const KEPT = `select token, signal_id, payload, received_at from durable_signals where token = any(?::text[])
   order by received_at, registration`
 const WAITERS = `select token, run_id, seq from durable_waits where token = any(?::text[]) and served = 0
@@ -29,7 +31,7 @@ const IN_INBOX = `select token, signal_id from durable_inbox where token = any(?
 
 /** The fold asks for a row that has not been locked: the batch begins anew, with it. */
 export class NotLockedError extends Error {
-  constructor(readonly row: { run: string } | { token: string }) {
+  constructor(readonly row: { run: string } | { ending: string } | { token: string }) {
     super('A row that a batch needs has not been locked')
   }
 }
@@ -58,6 +60,7 @@ export function lockStatements(
     ...(skipLocked ? [{ ...lock, sql: `${LOCK_RUNS} skip locked` }, NO_WAIT] : [lock]),
     { sql: CLOCK_AND_RUNS, values: [readable] },
     { sql: UNREAD, values: [runs] },
+    { sql: AWAITED_CHILDREN, values: [[...needs.ending]] },
   ]
   if (tokens.length === 0) return statements
   const lockStripes = skipLocked ? tryTokens(stripes) : lockTokens(stripes)
@@ -79,6 +82,7 @@ export class LockedRows implements LockedState {
   #needs: Needs
   #isTokenHeld: boolean
   #unread: Map<string, SignalEntry[]>
+  #children: Map<string, string[]>
   #kept = new Map<string, KeptSignal[]>()
   #waiters: Map<string, Waiter[]>
   #inInbox: Set<string>
@@ -88,7 +92,7 @@ export class LockedRows implements LockedState {
     const results = answers.map(({ rows }) => rows)
     const stripes = needs.tokens.size === 0 ? [] : (results.shift() as { isLocked?: boolean }[])
     this.#isTokenHeld = stripes.some(({ isLocked }) => isLocked === false)
-    const [locked, readable, unread, kept, waiters, inInbox] = results
+    const [locked, readable, unread, children, kept, waiters, inInbox] = results
     for (const row of (locked ?? []) as RunColumns[]) this.locked.set(row.id, toRun(row))
     const read = (readable ?? []) as ({ now: number } & (RunColumns | { id: null }))[]
     this.now = read[0]?.now ?? 0
@@ -96,6 +100,10 @@ export class LockedRows implements LockedState {
     this.#unread = grouped(unread as (InboxColumns & { kind: 'signal' })[], (row) => [
       row.run_id,
       toSignal(row),
+    ])
+    this.#children = grouped(children as { parent_id: string; id: string }[], (row) => [
+      row.parent_id,
+      row.id,
     ])
     this.#kept = grouped(kept as KeptColumns[], ({ token, signal_id: id, ...row }) => [
       token,
@@ -141,6 +149,12 @@ export class LockedRows implements LockedState {
   unreadSignals(runId: string, after: number): readonly SignalEntry[] {
     if (!this.#needs.runs.has(runId)) throw new NotLockedError({ run: runId })
     return this.#unread.get(runId)?.filter(({ no }) => no > after) ?? []
+  }
+
+  /** Of a run that was not foreseen to end: the batch begins anew, with it. */
+  awaitedChildren(runId: string): readonly string[] {
+    if (!this.#needs.ending.has(runId)) throw new NotLockedError({ ending: runId })
+    return this.#children.get(runId) ?? []
   }
 
   hasSignal(id: string, token: string): boolean {

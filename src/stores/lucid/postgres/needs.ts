@@ -27,6 +27,8 @@ export function needsOf(writes: readonly Write[]): Needs {
   return needs
 }
 
+const ENDS: ReadonlySet<string> = new Set(['complete', 'fail', 'die', 'cancel'])
+
 function addNeeds(needs: Needs, write: Write): void {
   switch (write.type) {
     case 'start':
@@ -36,9 +38,17 @@ function addNeeds(needs: Needs, write: Write): void {
       needs.tokens.add(write.signal.token)
       needs.signals.add(write.signal.id)
       return
+    case 'requeue':
+    case 'wake':
+      needs.runs.add(write.runId)
+      return
+    case 'cancel':
+      needs.runs.add(write.runId)
+      needs.ending.add(write.runId)
+      return
     case 'turn':
       needs.runs.add(write.runId)
-      if (write.end.kind === 'complete' || write.end.kind === 'fail') needs.ending.add(write.runId)
+      if (ENDS.has(write.end.kind)) needs.ending.add(write.runId)
       for (const { run } of write.children) needs.wanted.add(run.id)
       for (const { token } of write.opened) if (token !== null) needs.tokens.add(token)
       for (const { token, signalId } of write.returned) {

@@ -82,7 +82,9 @@ export class Notices {
     }
     if (told.due.length + told.inbox.length + told.ended.length === 0) return null
     const text = JSON.stringify(told)
-    return Buffer.byteLength(text) <= MAX_BYTES ? text : JSON.stringify({ from: this.from, isCut: true })
+    return Buffer.byteLength(text) <= MAX_BYTES
+      ? text
+      : JSON.stringify({ from: this.from, isCut: true })
   }
 
   /** What a notification says; null = it is our own. Undefined: something has changed, and it does not say what. */
@@ -94,6 +96,7 @@ export class Notices {
       due: new Set([...(told.due ?? []), ...(told.new ?? [])]),
       dueIn: null,
       inbox: new Set(told.inbox),
+      revoked: new Set(),
       ended: new Set(told.ended),
     }
   }

@@ -17,6 +17,8 @@ const KEPT = `select signal_id, payload, received_at from durable_signals where 
 const WAITERS = `select run_id, seq from durable_waits where token = ? and served = 0 order by registration`
 const UNREAD = `select run_id, no, kind, seq, received_at, signal_id, token, payload from durable_inbox
   where run_id = ? and no > ? and kind = 'signal' order by no`
+const AWAITED_CHILDREN = `select id from durable_runs where parent_id = ? and parent_awaited = 1
+  and ended_at is null order by parent_seq, parent_index`
 const KNOWN_SIGNAL = `select 1 from durable_signals where token = ? and signal_id = ?
   union all select 1 from durable_inbox where token = ? and signal_id = ? limit 1`
 
@@ -81,6 +83,12 @@ export class LockedRows implements LockedState {
       .map(toSignal)
   }
 
+  awaitedChildren(runId: string): readonly string[] {
+    return this.#connection
+      .all<{ id: string }>({ sql: AWAITED_CHILDREN, values: [runId] })
+      .map(({ id }) => id)
+  }
+
   hasSignal(id: string, token: string): boolean {
     return this.#connection.all({ sql: KNOWN_SIGNAL, values: [token, id, token, id] }).length > 0
   }
@@ -103,6 +111,10 @@ function runsOf(write: Write): string[] {
   switch (write.type) {
     case 'turn':
       return [write.runId, ...write.children.map(({ run }) => run.id)]
+    case 'cancel':
+    case 'requeue':
+    case 'wake':
+      return [write.runId]
     case 'start':
       return [write.run.id]
     case 'signal':

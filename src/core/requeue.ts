@@ -1,0 +1,60 @@
+import { compensationSeq, type HistoryRecord } from './history.ts'
+import { decodeError, type SerializedError } from './serialized_error.ts'
+
+/** What requeueing a run does to its live history. */
+export interface RequeuePlan {
+  /** Positions that are retired: they, and what came after them, run again. */
+  retire: number[]
+  /** Retired operations that waited for children. */
+  children: number[]
+}
+
+/**
+ * Retires what the failure can have influenced. The cut is the first delivery among the operation whose error ended
+ * the run and all operations that were compensated; that operation and every one called after its delivery go, and
+ * what was delivered to nobody goes too. The rest stays and is replayed.
+ *
+ * @param records the live generation
+ * @param error why the run ended
+ */
+export function planRequeue(
+  records: readonly HistoryRecord[],
+  error: SerializedError | null
+): RequeuePlan {
+  const culprit = culpritOf(records, error)
+  const undone = new Set(
+    records.filter(({ kind }) => kind === 'compensation').map(({ seq }) => seq)
+  )
+  const isUndone = ({ seq }: HistoryRecord) => undone.has(compensationSeq(seq))
+  const starts = records.filter((record) => record === culprit || isUndone(record))
+  const cut = Math.min(...starts.map(({ ordinal }) => ordinal ?? Infinity))
+  const isRetired = (record: HistoryRecord) =>
+    record.seq < 0 ||
+    starts.includes(record) ||
+    record.after > cut ||
+    (record.ordinal === null && record.kind !== 'now')
+  const retired = records.filter(isRetired)
+  const waitsForChildren = ({ kind }: HistoryRecord) =>
+    kind === 'child' || kind === 'all' || kind === 'all_settled'
+  return {
+    retire: retired.map(({ seq }) => seq),
+    children: retired.filter(waitsForChildren).map(({ seq }) => seq),
+  }
+}
+
+/** The failed operation whose error, or the cause of which, ended the run; else the one that failed last. */
+function culpritOf(
+  records: readonly HistoryRecord[],
+  error: SerializedError | null
+): HistoryRecord | undefined {
+  const failed = records
+    .filter(({ status, ordinal }) => status === 'failed' && ordinal !== null)
+    .sort((a, b) => b.ordinal! - a.ordinal!)
+  const chain: SerializedError[] = []
+  for (let link = error; link; link = link.cause ?? null) chain.push(link)
+  const isCause = (record: HistoryRecord) => {
+    const own = decodeError(record.error!)
+    return chain.some((link) => link.message === own.message && link.code === own.code)
+  }
+  return failed.find(isCause) ?? failed[0]
+}

@@ -1,0 +1,81 @@
+import type { LoadedRun } from '../contracts/store.ts'
+import type { RunRow } from '../core/run.ts'
+import type { SerializedError } from '../core/serialized_error.ts'
+import type { EngineContext } from './engine_context.ts'
+import { RunWriter } from './run_writer.ts'
+import { describeRun, type WorkflowRun } from './workflow_run.ts'
+
+export type DeadListener = (run: WorkflowRun) => unknown
+
+/** Ends runs that were lost once too often, and hands them to their dead-letter workflow. */
+export class DeadLetters {
+  #context: EngineContext
+  #listeners = new Set<DeadListener>()
+
+  constructor(context: EngineContext) {
+    this.#context = context
+  }
+
+  /** Calls `listener` when a run is dead-lettered by this process, until the returned function is called. */
+  onDead(listener: DeadListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Ends the run and stores its handler run in one write; then tells listeners; then lets the handler start. */
+  async bury(row: RunRow, loaded: LoadedRun): Promise<void> {
+    const { commits, routing, registry, log } = this.#context
+    const writer = new RunWriter(row, this.#context)
+    const { error, errorCode } = writer.failWith(causeOfDeath(row, loaded))
+    const children = await routing.deadLetter(row, { error, input: loaded.input! })
+    const seenInbox = loaded.inbox.at(-1)?.no ?? 0
+    const ending = await writer.end({ children, seenInbox }, { kind: 'die', error, errorCode })
+    if (ending !== 'ended') return
+    await this.#tell(row.id)
+    for (const { run } of children) {
+      if (!registry.workflow(run.workflow, run.version))
+        log.warn(
+          `Run "${row.id}" is dead, and its handler "${run.workflow}" version "${run.version}" is not registered ` +
+            `here: run "${run.id}" waits for a worker that has it. Register the workflow, or correct its name`
+        )
+      await commits.write({ type: 'wake', runId: run.id })
+    }
+  }
+
+  async #tell(runId: string): Promise<void> {
+    if (this.#listeners.size === 0) return
+    const store = await this.#context.store()
+    const stored = await store.getRun(runId)
+    if (!stored) return
+    const run = describeRun(stored)
+    for (const listener of this.#listeners) {
+      try {
+        const returned = listener(run)
+        if (returned instanceof Promise) returned.catch((err: unknown) => this.#swallow(err))
+      } catch (err) {
+        this.#swallow(err)
+      }
+    }
+  }
+
+  #swallow(err: unknown): void {
+    this.#context.log.debug({ err }, 'An onDead listener has failed')
+  }
+}
+
+/** The steps that had been started and not recorded are what was running when the process died. */
+function causeOfDeath(row: RunRow, { waits }: LoadedRun): SerializedError {
+  const isStep = (kind: string) => kind === 'local_step' || kind === 'step'
+  const steps = waits.filter(({ kind, dueAt }) => isStep(kind) && dueAt === null)
+  const names = steps.map(({ name }) => `"${name}"`).join(', ')
+  const lost = row.recoveryAttempts
+  return {
+    name: 'MaxRecoveryAttempts',
+    message:
+      `The run was lost ${lost} times while a worker executed it` +
+      (names === '' ? '' : `; running was step ${names}`),
+    code: 'max_recovery_attempts',
+    details: { lost, steps: steps.map(({ seq, name }) => ({ seq, name })) },
+    retryable: false,
+  }
+}

@@ -1,0 +1,42 @@
+import type { LoadedRun, Store } from '../contracts/store.ts'
+import type { RunRow } from '../core/run.ts'
+import type { ResolvedOptions } from '../options.ts'
+import type { ContextParams } from '../replay/context.ts'
+import type { RunLogger } from '../types/step.ts'
+import type { CommitQueue } from './commit_queue.ts'
+import type { RunEventEmitter } from './events.ts'
+import type { FailureRouting } from './failure_routing.ts'
+import type { Lease } from './lease.ts'
+import type { RunNews } from './news.ts'
+import type { Registry } from './registry.ts'
+import type { TurnEnding } from './run_writer.ts'
+
+/** Executes a run of one phase under a lease. */
+export interface Execution {
+  readonly row: RunRow
+  /** Goes on until the run leaves this process, or this phase. */
+  run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding>
+  /** Lets code at work finish and starts no further one, then hands the run back. */
+  drain(): void
+  /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
+  release(reason: Error): void
+  /** The lease is gone, or the memory is wanted: nothing happens any more. */
+  discard(reason: Error): void
+  /** Resolves when no code of the run is at work. */
+  quiet(): Promise<void>
+}
+
+/** What executing a run needs of its process. */
+export interface ExecutionParams {
+  store: Store
+  commits: CommitQueue
+  news: RunNews
+  events: RunEventEmitter
+  registry: Registry
+  routing: FailureRouting
+  lease: Lease
+  log: RunLogger
+  options: Pick<ResolvedOptions, 'maxPayloadBytes' | 'stallMs' | 'idlePollMs' | 'nonDeterminism'>
+  inDevelopment: boolean
+  naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
+}

@@ -1,0 +1,42 @@
+import type { Store } from '../contracts/store.ts'
+import { planRequeue } from '../core/requeue.ts'
+import { decodeError } from '../core/serialized_error.ts'
+import { isRequeueable } from '../core/transition.ts'
+import { E_RUN_NOT_FOUND } from '../errors.ts'
+import type { CommitQueue } from './commit_queue.ts'
+
+/** Makes failed and dead runs live again, with the failed children that their retired operations waited for. */
+export class Requeue {
+  #store: Store
+  #commits: CommitQueue
+
+  constructor(params: { store: Store; commits: CommitQueue }) {
+    this.#store = params.store
+    this.#commits = params.commits
+  }
+
+  /** Resolves to false where nothing is to be done: the run has ended otherwise, or runs. Throws E_RUN_NOT_FOUND. */
+  async run(runId: string): Promise<boolean> {
+    const run = await this.#store.getRun(runId)
+    if (!run) throw new E_RUN_NOT_FOUND([runId])
+    if (!isRequeueable(run)) {
+      const answer = await this.#commits.write({ type: 'wake', runId })
+      return answer.type === 'woken' && answer.done
+    }
+    const history = await this.#store.getHistory(runId)
+    const live = history?.records.filter(({ generation }) => generation === 0) ?? []
+    const plan = planRequeue(live, run.error === null ? null : decodeError(run.error))
+    // Children first: the operation that waits for them finds them live, or over, when it is called again.
+    for (const seq of plan.children) await this.#children(runId, seq)
+    const { token } = run
+    const answer = await this.#commits.write({ type: 'requeue', runId, token, retire: plan.retire })
+    if (answer.type === 'refused') throw answer.error
+    return answer.type === 'requeued' && answer.done
+  }
+
+  async #children(runId: string, seq: number): Promise<void> {
+    const children = await this.#store.childOutcomes({ runId, seq })
+    const failed = children.filter(({ status }) => status === 'failed' || status === 'dead')
+    for (const child of failed) await this.run(child.runId)
+  }
+}

@@ -1,0 +1,41 @@
+import { claimKey } from '../core/name.ts'
+import type { EngineContext } from './engine_context.ts'
+import { parseDescriptor } from './worker_descriptor.ts'
+
+/** A failure route whose handler nobody serves. */
+export interface UnservedRoute {
+  workflow: string
+  /** `*` = the catch-all. */
+  code: string
+  handler: string
+}
+
+/** Failure routes whose handler is neither registered here nor served by a live worker. */
+export async function unservedRoutes({
+  registry,
+  routing,
+  options,
+  store: open,
+}: EngineContext): Promise<UnservedRoute[]> {
+  const routes: (UnservedRoute & { version: string })[] = []
+  for (const definition of registry.workflows())
+    for (const { code, handler } of await routing.routesOf(definition))
+      if (!registry.workflow(handler.name, handler.version))
+        routes.push({
+          workflow: definition.name,
+          code: code ?? '*',
+          handler: handler.name,
+          version: handler.version,
+        })
+  if (routes.length === 0) return []
+  const store = await open()
+  const [now, workers] = await Promise.all([store.now(), store.listWorkers()])
+  const live = workers.filter(({ lost, until }) => !lost && until > now)
+  const served = new Set(live.flatMap(({ descriptor }) => parseDescriptor(descriptor).claimKeys))
+  return routes
+    .filter(
+      ({ handler, version }) =>
+        !options.namespaces.some((namespace) => served.has(claimKey(namespace, handler, version)))
+    )
+    .map(({ workflow, code, handler }) => ({ workflow, code, handler }))
+}
