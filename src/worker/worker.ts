@@ -32,6 +32,8 @@ export interface WorkerParams {
 const MAX_CLAIM = 100
 const RETRY_MS = 500
 const NAMES_TRIED = 1_000
+/** Hints that something has changed come often while others work: upkeep looks at most this often for them. */
+const UPKEEP_PAUSE_MS = 250
 
 /** Executes runs: claims what is due, renews its lease, recovers what others have lost. */
 export class DurableWorker implements Starter {
@@ -41,6 +43,7 @@ export class DurableWorker implements Starter {
   #hasBacklog = true
   /** Whether the last look at suspects found one: there may be more. */
   #hasSuspects = false
+  #suspectsSoughtAt = -Infinity
   #pauseMs = 0
   #parts: Parts | null = null
   #stopping: Promise<void> | null = null
@@ -83,6 +86,7 @@ export class DurableWorker implements Starter {
       suspectFrom: this.#suspectFrom,
       onRecovered: ({ workers, runs }) => {
         context.log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
+        this.#suspectsSoughtAt = -Infinity
         claims.trigger()
       },
     })
@@ -93,7 +97,7 @@ export class DurableWorker implements Starter {
     })
     const revoked: MaintenanceTask = {
       name: 'revoked runs',
-      intervalMs: context.options.pollMs,
+      intervalMs: context.options.idlePollMs,
       runOnce: () => pool.discardRevoked(),
     }
     const loopOf = ({ runOnce, intervalMs }: MaintenanceTask) =>
@@ -103,7 +107,7 @@ export class DurableWorker implements Starter {
       context.news.onDue((news) => this.#onDue(news)),
       context.news.onAnything(() => {
         claims.trigger()
-        for (const loop of upkeep) loop.trigger()
+        for (const loop of upkeep) loop.within(UPKEEP_PAUSE_MS)
       }),
       context.news.onRevoked((runId) => pool.discardRun(runId)),
       context.registry.onChange(() => this.#onRegistered()),
@@ -204,11 +208,10 @@ export class DurableWorker implements Starter {
     }
     const rows = await store.claim({ owner: session.owner, claimKeys, limit })
     this.#hasBacklog = rows.length === limit
-    if (!this.#hasBacklog && !pool.hasSuspect) rows.push(...(await this.#claimSuspect()))
+    if (!this.#hasBacklog && this.#isTimeForSuspects) rows.push(...(await this.#claimSuspect()))
     if (rows.length > 0) await pool.execute(rows)
     if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
-    const keys = pool.hasSuspect ? claimKeys : [...claimKeys, ...claimKeys.map(suspectKey)]
-    const dueIn = await store.nextDueIn(keys)
+    const dueIn = await store.nextDueIn(claimKeys)
     this.#pauseMs = rows.length > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
     return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
   }
@@ -222,7 +225,15 @@ export class DurableWorker implements Starter {
     const claimKeys = this.#keys().map(suspectKey)
     const rows = await store.claim({ owner: session.owner, claimKeys, limit: 1 })
     this.#hasSuspects = rows.length > 0
+    this.#suspectsSoughtAt = performance.now()
     return rows
+  }
+
+  /** They are rare: one look in a while finds the first, and each that has gone makes room for the next. */
+  get #isTimeForSuspects(): boolean {
+    if (this.#started().pool.hasSuspect) return false
+    const { pollMs } = this.#context.options
+    return this.#hasSuspects || performance.now() - this.#suspectsSoughtAt >= pollMs
   }
 
   /** With less, a run that only happened to be beside one that kills its process may be given up with it. */

@@ -34,8 +34,8 @@ export function readingChecks(check: Check) {
     assert.deepEqual(
       standings.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)),
       [
-        { runId: 'done', claimKey: claimKeyOf('import'), status: 'completed' },
-        { runId: 'r1', claimKey: claimKeyOf('export'), status: 'pending' },
+        { runId: 'done', claimKey: claimKeyOf('import'), status: 'completed', token: 1 },
+        { runId: 'r1', claimKey: claimKeyOf('export'), status: 'pending', token: 0 },
       ]
     )
     assert.deepEqual(await db.store.statusesOf([]), [])
