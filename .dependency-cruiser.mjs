@@ -55,7 +55,7 @@ const layers = {
   metrics: { is: 'metrics\\.ts$', imports: ['facade', 'contracts', 'channels', 'errors'] },
   types: { is: 'types/(?!main\\.ts$)', imports: ['core', 'contracts', 'errors'] },
   authoring: {
-    is: '(step|base_workflow|workflow_ref)\\.ts$',
+    is: '(step|on_error|base_workflow|workflow_ref)\\.ts$',
     imports: ['core', 'contracts', 'engine', 'errors', 'types', 'nearest_name'],
   },
   options: {

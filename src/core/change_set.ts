@@ -108,7 +108,7 @@ export interface RequeueWrite {
   retire: readonly number[]
 }
 
-/** Makes a run due now that waits for a later time. */
+/** Makes a run due now, whatever it waits for. */
 export interface WakeWrite {
   type: 'wake'
   runId: string
@@ -132,7 +132,7 @@ export type Answer =
   | { type: 'cancelled'; outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown' }
   /** False: the run is not failed or dead any more, or there is none. */
   | { type: 'requeued'; done: boolean }
-  /** False: the run does not wait for a time, or there is none. */
+  /** False: the run executes, is due, or has ended, or there is none. */
   | { type: 'woken'; done: boolean }
   /** The database refuses the rows themselves, now and always: nothing of the write was applied. */
   | { type: 'refused'; error: unknown }

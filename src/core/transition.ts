@@ -203,9 +203,10 @@ export function requeued(row: RunRow, now: number): RunRow {
   }
 }
 
-/** The row of a run that waits for a later time, due now; null when it does not wait for a time. */
+/** The row of a run that waits for something, due now; null when it runs, is due already, or has ended. */
 export function woken(row: RunRow, now: number): RunRow | null {
-  if (isTerminal(row.status) || row.dueAt === null || row.dueAt <= now) return null
+  if (isTerminal(row.status) || row.status === 'running') return null
+  if (row.dueAt !== null && row.dueAt <= now) return null
   return { ...row, dueAt: now, updatedAt: now }
 }
 

@@ -176,12 +176,20 @@ export class TurnRunner implements Execution {
     this.#wake.resolve()
   }
 
-  /** A body that goes on while its run is suspended has awaited something foreign: the next turn will say so. */
   #onSettled(): void {
     this.#wake.resolve()
+    if (!this.#isDriven) this.#reportFault()
+  }
+
+  /** A body that goes on while its run is suspended has awaited something foreign: the run is woken, to say so. */
+  #reportFault(): void {
     const { fault } = this.#turn
-    if (!fault || this.#isDriven || this.#voided.signal.aborted) return
-    this.#params.log.warn({ runId: this.row.id }, blockedError(fault).message)
+    if (!fault || this.#voided.signal.aborted) return
+    const { commits, log } = this.#params
+    log.warn({ runId: this.row.id }, blockedError(fault).message)
+    commits.write({ type: 'wake', runId: this.row.id }).catch((err) => {
+      log.debug({ err }, 'A run whose body went on while it was suspended could not be woken')
+    })
   }
 
   async #drive(): Promise<TurnEnding> {
@@ -217,6 +225,7 @@ export class TurnRunner implements Execution {
   ): Promise<TurnEnding> {
     const ending = await this.#writer.end(wants, { kind: 'suspend', ...terms })
     this.#written(wants)
+    if (ending === 'suspended') this.#reportFault()
     return ending
   }
 

@@ -33,6 +33,7 @@ export class RunLog {
     engine.on('run.failed', (event) => this.write({ event: 'run.failed', ...event }))
     engine.on('run.blocked', (event) => this.write({ event: 'run.blocked', ...event }))
     engine.on('run.stalled', (event) => this.write({ event: 'run.stalled', ...event }))
+    engine.on('run.unrouted', (event) => this.write({ event: 'run.unrouted', ...event }))
   }
 
   write(event: WorkEvent): void {
@@ -47,6 +48,17 @@ export class RunLog {
       case 'run.failed':
         this.#blocked.delete(runId)
         return this.#say('error', event, `${line}: ${errorLine(event.error)}`)
+      case 'run.cancelled':
+        this.#blocked.delete(runId)
+        return this.#say('info', event, line)
+      case 'run.routed':
+        return this.#say(
+          'info',
+          event,
+          `${line}: to ${event.handlerRunId}: ${errorLine(event.error)}`
+        )
+      case 'run.unrouted':
+        return this.#say('warn', event, `${line}: ${event.reason}`)
       case 'run.blocked':
         return this.#writeBlocked(event, `${line}: ${errorLine(event.error)}`)
       case 'run.stalled':

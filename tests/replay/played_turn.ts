@@ -43,6 +43,7 @@ export class PlayedTurn {
       log: SILENT,
       now: () => 1_000,
       callingStep: () => null,
+      stepStamp: () => null,
       stepName: (step) => String(step),
       workflow: (target) => ({ name: String(target), version: '1', origin: null, tags: [] }),
     })

@@ -11,10 +11,10 @@ const TURN = 'src/replay/turn.ts'
 const RECORDED = 'src/replay/recorded.ts'
 const OPERATION = 'src/replay/operation.ts'
 const CONTEXT = 'src/replay/context.ts'
-const RUNNER = 'src/engine/turn_runner.ts'
+const MACROTASK = 'src/engine/macrotask.ts'
 
 const WINDOW = `setImmediate(open)
-        setImmediate(close)`
+  setImmediate(close)`
 
 export const RULES: readonly Rule[] = [
   {
@@ -27,13 +27,13 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'a window stays open until every microtask has run',
-    file: RUNNER,
+    file: MACROTASK,
     replace: [[WINDOW, 'setImmediate(() => { open(); void Promise.resolve().then(close) })']],
     shownBy: ['bodies'],
   },
   {
     name: 'a window is closed by the immediate queued with the one that opened it',
-    file: RUNNER,
+    file: MACROTASK,
     replace: [[WINDOW, 'setImmediate(() => { open(); setImmediate(() => setTimeout(close, 5)) })']],
     shownBy: ['tests'],
   },

@@ -37,6 +37,9 @@ function inOrder(
 function runOf(write: Write): string | undefined {
   switch (write.type) {
     case 'turn':
+    case 'cancel':
+    case 'requeue':
+    case 'wake':
       return write.runId
     case 'start':
       return write.run.id

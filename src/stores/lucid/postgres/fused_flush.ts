@@ -93,7 +93,7 @@ function newsOf(
   const due = new Set<string>()
   let dueIn: number | null = null
   for (const { due_at: dueAt, claim_key: claimKey } of rows) {
-    if (dueAt == null) continue
+    if (dueAt === null || dueAt === undefined) continue
     if (dueAt <= now) due.add(claimKey)
     else dueIn = Math.min(dueIn ?? Infinity, dueAt - now)
   }
