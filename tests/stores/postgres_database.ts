@@ -65,8 +65,9 @@ export class PostgresDatabase {
     return rows
   }
 
-  /** Closes the stores and empties the tables. */
+  /** Closes the stores and plain connections, and empties the tables. */
   async clear(): Promise<void> {
+    for (const client of this.#clients.splice(0)) await client.end()
     await this.closeStores()
     for (const table of tableNames()) await this.db.rawQuery(`delete from ${table}`)
   }

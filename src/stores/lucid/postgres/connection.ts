@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { E_ENGINE_STOPPED } from '../../../errors.ts'
 import type { PgClient } from './driver.ts'
 import { errorClass, PostgresDeadlineError } from './error_class.ts'
-import { type Backend, PostgresSession } from './session.ts'
+import { type Backend, PostgresSession, STATEMENT_MS } from './session.ts'
 
 export interface PostgresConnectionOptions {
   /** Opens a connection with the driver. */
   openHandle: () => Promise<unknown>
   trace: ((sql: string) => void) | undefined
+  /** How long a statement may take before the connection is dropped, in ms. Default 10,000. */
+  statementMs?: number | undefined
   /** Prepares each new session before anybody uses it. */
   onOpen?: (session: PostgresSession) => Promise<void>
   /** Called when a session is gone that was not closed here. */
@@ -83,12 +85,16 @@ export class PostgresConnection {
   async #newSession(): Promise<PostgresSession> {
     const opening = this.#options.openHandle() as Promise<PgClient>
     const client = await within(CONNECT_MS, opening)
-    const { trace } = this.#options
+    const { trace, statementMs = STATEMENT_MS } = this.#options
     const onEnd = () => {
       this.#lost = session.backend
       this.#options.onLost?.()
     }
-    const session: PostgresSession = await PostgresSession.over(client, { trace, onEnd })
+    const session: PostgresSession = await PostgresSession.over(client, {
+      trace,
+      statementMs,
+      onEnd,
+    })
     return session
   }
 }

@@ -29,6 +29,8 @@ export interface PostgresDialectOptions {
   /** Called before each statement, with its SQL. */
   trace: ((sql: string) => void) | undefined
   warn: (message: string) => void
+  /** How long a statement may take before its connection is dropped, in ms. Default 10,000. */
+  statementMs?: number
   /** False: every batch goes the way of those that touch tokens; for tests. Default true. */
   isFused?: boolean
 }
@@ -62,18 +64,18 @@ export class PostgresDialect implements Dialect {
 
   constructor(options: PostgresDialectOptions) {
     this.#options = options
-    const { trace, limitMs } = options
+    const { trace, limitMs, statementMs } = options
     this.#writing = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
-      trace,
+      ...{ trace, statementMs },
     })
     this.#waiting = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
-      trace,
+      ...{ trace, statementMs },
     })
     this.#claiming = new PostgresConnection({
       openHandle: () => this.#openHandle(options.direct),
-      trace,
+      ...{ trace, statementMs },
       onOpen: async (session) => {
         await this.#names.retake(session)
         await this.#listener.listenOn(session)

@@ -5,7 +5,17 @@ import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
 import { isTakenId } from './error_class.ts'
+<<<<<<< ours
 import { HeldElsewhereError, LockedRows, lockStatements, NotLockedError } from './locked_rows.ts'
+=======
+import {
+  HeldElsewhereError,
+  LockedRows,
+  lockStatements,
+  NO_WAIT,
+  NotLockedError,
+} from './locked_rows.ts'
+>>>>>>> theirs
 import { type Needs, needsOf } from './needs.ts'
 import type { Notices } from './notices.ts'
 import { notify } from './notify.ts'
@@ -50,7 +60,9 @@ async function attempt(
   const applied = new Applied(doubtful)
   const questions = doubtful.length === 0 ? [] : applied.statements()
   const locks = lockStatements(needs, options)
-  const results = await session.begin([...locks, ...questions])
+  const settings = options.skipLocked ? [NO_WAIT] : []
+  const answers = await session.begin([...settings, ...locks, ...questions])
+  const results = answers.slice(settings.length)
   applied.read(results.splice(locks.length))
   const state = new LockedRows(needs, results)
   const known = new Map<Write, Answer>()

@@ -7,6 +7,8 @@ import type { PostgresSession } from './session.ts'
 
 /** How long a notification to oneself may take, in ms; on a direct connection it takes one. */
 const TEST_MS = 2_000
+/** What the test's notifications begin with; those of other processes are of no interest. */
+const PROBE = 'probe '
 
 type Listener = (news?: FlushNews) => void
 
@@ -46,7 +48,7 @@ export class NoticeListener {
 
   /** Whether what another connection notifies arrives; behind a transaction pooler it does not. */
   async isHeard(sender: PostgresConnection): Promise<boolean> {
-    const probe = randomUUID()
+    const probe = `${PROBE}${randomUUID()}`
     const heard = Promise.withResolvers<boolean>()
     this.#probes.set(probe, () => heard.resolve(true))
     const timer = setTimeout(() => heard.resolve(false), TEST_MS)
@@ -61,8 +63,7 @@ export class NoticeListener {
   }
 
   #receive(payload: string | undefined): void {
-    const probe = this.#probes.get(payload ?? '')
-    if (probe) return probe()
+    if (payload?.startsWith(PROBE)) return this.#probes.get(payload)?.()
     const news = this.#notices.read(payload)
     if (news !== null) this.tell(news)
   }

@@ -11,7 +11,7 @@ import type { PgStatement } from './session.ts'
 import { lockTokens, stripesOf, tryTokens } from './token_locks.ts'
 
 /** How long a transaction that passes over what others hold waits for what it cannot pass over: a run being inserted. */
-const NO_WAIT: PgStatement = { sql: `select set_config('lock_timeout', '100', true)`, values: [] }
+export const NO_WAIT: PgStatement = { sql: `select set_config('lock_timeout', '100', true)`, values: [] }
 const LOCK_RUNS = `select ${runColumns('r')} from durable_runs r where r.id in (
     select unnest(?::text[])
     union select c.parent_id from durable_runs c where c.id = any(?::text[]) and c.parent_awaited = 1
@@ -57,7 +57,7 @@ export function lockStatements(
   const lock = { sql: LOCK_RUNS, values: [runs, [...needs.ending], tokens] }
   const readable = [...new Set([...runs, ...needs.wanted])]
   const statements: PgStatement[] = [
-    ...(skipLocked ? [{ ...lock, sql: `${LOCK_RUNS} skip locked` }, NO_WAIT] : [lock]),
+    skipLocked ? { ...lock, sql: `${LOCK_RUNS} skip locked` } : lock,
     { sql: CLOCK_AND_RUNS, values: [readable] },
     { sql: UNREAD, values: [runs] },
     { sql: AWAITED_CHILDREN, values: [[...needs.ending]] },

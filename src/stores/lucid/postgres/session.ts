@@ -2,8 +2,8 @@ import type { Value } from '../dialect.ts'
 import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
 import { PostgresDeadlineError } from './error_class.ts'
 
-/** How long a statement may take, waits for locks included, in ms. */
-const STATEMENT_MS = 10_000
+/** How long a statement may take, waits for locks included, in ms: default. */
+export const STATEMENT_MS = 10_000
 /** How long a statement waits for one lock, in ms: others of the batch wait with it. */
 const LOCK_MS = 1_000
 /** How long a transaction may stand still between its statements, in ms: less than a lease, whose rows it locks. */
@@ -19,7 +19,6 @@ const MAX_PREPARED = 500
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   application_name: 'durable',
-  statement_timeout: String(STATEMENT_MS),
   lock_timeout: String(LOCK_MS),
   idle_in_transaction_session_timeout: String(IDLE_MS),
   default_transaction_isolation: 'read committed',
@@ -33,7 +32,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /** Applies the settings to the session, unless a pooler lies between: there they would reach other clients. */
-const SET_UP = `select ${Object.entries(SETTINGS)
+const SET_UP = `select set_config('statement_timeout', $2, false), ${Object.entries(SETTINGS)
   .map(([name, value]) => `set_config('${name}', '${value}', false)`)
   .join(', ')},
   current_schema() as schema,
@@ -41,7 +40,7 @@ const SET_UP = `select ${Object.entries(SETTINGS)
   where pg_backend_pid() = $1`
 
 /** The same for one transaction of a pooled connection. */
-const SET_UP_TRANSACTION = `select set_config('statement_timeout', '${STATEMENT_MS}', true),
+const SET_UP_TRANSACTION = `select set_config('statement_timeout', $1, true),
   set_config('lock_timeout', '${LOCK_MS}', true),
   set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true)`
 
@@ -60,6 +59,15 @@ const BEGIN: PgStatement = { sql: 'begin isolation level read committed', values
 const COMMIT: PgStatement = { sql: 'commit', values: [] }
 const ROLLBACK: PgStatement = { sql: 'rollback', values: [] }
 
+export interface SessionOptions {
+  /** Called before each statement, with its SQL. */
+  trace: ((sql: string) => void) | undefined
+  /** How long a statement may take, in ms. */
+  statementMs: number
+  /** Called once when the connection is gone, unless it was closed here. */
+  onEnd: () => void
+}
+
 /** The server's side of a session, which can be told from a later one of the same process id. */
 export interface Backend {
   pid: number
@@ -76,31 +84,27 @@ export class PostgresSession {
   /** The schema in which the tables are. */
   schema = 'public'
   #client: PgClient
-  #trace: ((sql: string) => void) | undefined
+  #options: SessionOptions
   #isOpen = true
   #prepared = new Map<string, PgQuery>()
 
-  private constructor(client: PgClient, trace: ((sql: string) => void) | undefined) {
+  private constructor(client: PgClient, options: SessionOptions) {
     this.#client = client
-    this.#trace = trace
+    this.#options = options
     client.pipeline = true
     client.setTypeParser(INT8, Number)
   }
 
-  /** @param onEnd called once when the connection is gone, unless it was closed here */
-  static async over(
-    client: PgClient,
-    params: { trace: ((sql: string) => void) | undefined; onEnd: () => void }
-  ): Promise<PostgresSession> {
-    const session = new PostgresSession(client, params.trace)
+  static async over(client: PgClient, options: SessionOptions): Promise<PostgresSession> {
+    const session = new PostgresSession(client, options)
     const lost = () => {
       if (!session.#isOpen) return
       session.#isOpen = false
-      params.onEnd()
+      options.onEnd()
     }
     client.on('error', lost)
     client.on('end', lost)
-    const query = { text: SET_UP, values: [client.processID] }
+    const query = { text: SET_UP, values: [client.processID, String(options.statementMs)] }
     const [result] = await session.#within([session.#client.query(query)])
     const found = result?.rows[0] as { schema: string | null; started: string } | undefined
     if (found && client.processID !== null) {
@@ -192,8 +196,9 @@ export class PostgresSession {
 
   #sendBegin(): Promise<PgResult>[] {
     const begin = this.#send(BEGIN)
+    const { statementMs } = this.#options
     return this.isPooled
-      ? [begin, this.#client.query({ text: SET_UP_TRANSACTION, values: [] })]
+      ? [begin, this.#client.query({ text: SET_UP_TRANSACTION, values: [String(statementMs)] })]
       : [begin]
   }
 
@@ -206,7 +211,7 @@ export class PostgresSession {
   }
 
   #send({ sql, values }: PgStatement): Promise<PgResult> {
-    this.#trace?.(sql)
+    this.#options.trace?.(sql)
     const known = this.#prepared.get(sql)
     const query = known ?? this.#prepare(sql)
     return this.#client.query({ ...query, values })
@@ -224,7 +229,7 @@ export class PostgresSession {
 
   /** Waits for all, and rejects with the first error that says something: those after it only say that one was. */
   async #within(sent: readonly Promise<PgResult>[]): Promise<PgResult[]> {
-    const limit = STATEMENT_MS + GRACE_MS
+    const limit = this.#options.statementMs + GRACE_MS
     const timer = setTimeout(() => this.drop(new PostgresDeadlineError(limit)), limit)
     try {
       const settled = await Promise.allSettled(sent)

@@ -1,0 +1,187 @@
+import { test } from '@japa/runner'
+import type { Answer } from '../../src/core/change_set.ts'
+import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../src/errors.ts'
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import {
+  COMPLETE,
+  newRun,
+  parentLink,
+  record,
+  signal,
+  start,
+  startLeased,
+  SUSPEND,
+  suspendOnEnds,
+  turn,
+  waitForAll,
+  waitForSignal,
+} from '../../src/testing/conformance/writes.ts'
+import { PostgresDatabase } from './postgres_database.ts'
+import { Holder, sessions, untilSessions } from './postgres_gate.ts'
+import { SKIPPED } from './postgres_server.ts'
+
+test.group('PostgreSQL rows that a transaction of the application holds', (group) => {
+  let database: PostgresDatabase
+  let store: LucidStore
+
+  group.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    database = await PostgresDatabase.create()
+    return () => database.remove()
+  })
+  group.each.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    store = await database.store({ busyLimitMs: 300 })
+    return () => database.clear()
+  })
+  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
+
+  const ids = Array.from({ length: 10 }, (_, index) => `r${index}`)
+
+  async function holding(sql: string, values: unknown[] = []): Promise<Holder> {
+    const holder = await Holder.begin(database)
+    await holder.run(sql, values)
+    return holder
+  }
+
+  const LOCK = 'select 1 from durable_runs where id = $1 for update'
+
+  function later(answer: Answer | undefined): Promise<Answer> {
+    if (answer?.type !== 'held') throw new Error(`The answer is ${answer?.type}`)
+    return answer.answer
+  }
+
+  const end = (id: string) => turn({ id, token: 1 }, { records: [record(0)], end: COMPLETE })
+
+  test('the others of the batch are written, and it is waited for on a third connection', async ({
+    assert,
+  }) => {
+    await store.commit(ids.map((id) => startLeased(id)))
+    assert.equal(await sessions(database), 2)
+    const holder = await holding(LOCK, ['r3'])
+    const { answers, news } = await store.commit(ids.map(end))
+    const types = ids.map((id) => (id === 'r3' ? 'held' : 'committed'))
+    assert.deepEqual(
+      answers.map(({ type }) => type),
+      types
+    )
+    assert.equal(news.ended.size, 9)
+    await untilSessions(database, 3)
+    const told = Promise.withResolvers<string[]>()
+    store.onForeignChange((late) => told.resolve([...(late?.ended ?? [])]))
+    await holder.commit()
+    const answer = await later(answers[3])
+    assert.equal(answer.type, 'committed')
+    assert.deepEqual(await told.promise, ['r3'])
+    assert.equal((await store.getRun('r3'))?.status, 'completed')
+    await untilSessions(database, 2)
+  })
+
+  test('later writes of the run come after it, and those of others do not wait', async ({
+    assert,
+  }) => {
+    await store.commit([startLeased('r1'), startLeased('r2')])
+    const holder = await holding(LOCK, ['r1'])
+    const first = await store.commit([turn({ id: 'r1', token: 1 }, { records: [record(0)] })])
+    const write = turn({ id: 'r1', token: 1 }, { records: [record(1)], end: COMPLETE })
+    const second = await store.commit([end('r2'), write, start('r3')])
+    const again = await store.commit([write])
+    assert.deepEqual(
+      second.answers.map(({ type }) => type),
+      ['committed', 'held', 'started']
+    )
+    await holder.commit()
+    const answers = [first.answers[0], second.answers[1], again.answers[0]].map(later)
+    assert.deepEqual(
+      (await Promise.all(answers)).map(({ type }) => type),
+      ['committed', 'committed', 'committed']
+    )
+    const history = await store.getHistory('r1')
+    assert.deepEqual(
+      history?.records.map(({ seq }) => seq),
+      [0, 1]
+    )
+  })
+
+  test('an end waits for the row of its parent, and a signal for that of its receiver', async ({
+    assert,
+  }) => {
+    const children = [{ run: newRun('c', { parent: parentLink('p') }), acknowledge: false }]
+    await store.commit([startLeased('p'), startLeased('receiver'), startLeased('r1')])
+    await store.commit([
+      turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }),
+      turn({ id: 'receiver', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
+    ])
+    await store.claim({ owner: 'w1', claimKeys: [newRun('').claimKey], limit: 1 })
+    const holder = await holding(`${LOCK.replace('= $1', "in ('p', 'receiver')")}`)
+    const { answers } = await store.commit([end('c'), signal('s1', 'go'), end('r1')])
+    assert.deepEqual(
+      answers.map(({ type }) => type),
+      ['held', 'held', 'committed']
+    )
+    await holder.commit()
+    assert.equal((await later(answers[0])).type, 'committed')
+    assert.deepEqual(await later(answers[1]), { type: 'signalled', delivered: true })
+    assert.deepEqual(await store.findStranded(), [])
+  })
+
+  test('a start waits for a transaction that has inserted the same id, and finds its run', async ({
+    assert,
+  }) => {
+    const trx = await database.db.transaction()
+    await store.startWith(trx, start('r1', { workflow: 'export' }))
+    const { answers } = await store.commit([start('r0'), start('r1'), start('r2')])
+    const settled = await Promise.all(
+      [0, 2].map(async (at) => {
+        const answer = answers[at]
+        return answer?.type === 'held' ? answer.answer : answer
+      })
+    )
+    for (const answer of settled) assert.isTrue(answer?.type === 'started' && answer.created)
+    await trx.commit()
+    const found = await later(answers[1])
+    assert.isTrue(found.type === 'started' && !found.created && found.run.workflow === 'export')
+  })
+
+  test('a caller is told after the limit, a turn waits on', async ({ assert }) => {
+    await store.commit([startLeased('r1')])
+    const trx = await database.db.transaction()
+    await store.startWith(trx, start('new'))
+    const holder = await holding(LOCK, ['r1'])
+    const { answers } = await store.commit([start('new'), end('r1')])
+    const error = await later(answers[0]).catch((reason: unknown) => reason)
+    assert.instanceOf(error, E_STORE_BUSY)
+    await holder.rollback()
+    await trx.rollback()
+    assert.equal((await later(answers[1])).type, 'committed')
+    assert.isNull(await store.getRun('new'))
+  })
+
+  test('what waits is rejected when the store is closed', async ({ assert }) => {
+    await store.commit([startLeased('r1')])
+    const holder = await holding(LOCK, ['r1'])
+    const { answers } = await store.commit([end('r1')])
+    const error = later(answers[0]).catch((reason: unknown) => reason)
+    await store.close()
+    assert.instanceOf(await error, E_ENGINE_STOPPED)
+    await holder.rollback()
+    await untilSessions(database, 0)
+  })
+
+  test('claims and reads pass over held rows', async ({ assert }) => {
+    await store.registerWorker({
+      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
+    })
+    await store.commit(ids.map((id) => start(id)))
+    const holder = await holding(LOCK, ['r3'])
+    const claimed = await store.claim({
+      ...{ owner: 'w1', claimKeys: [newRun('').claimKey], limit: 100 },
+    })
+    assert.sameMembers(
+      claimed.map(({ id }) => id),
+      ids.filter((id) => id !== 'r3')
+    )
+    assert.equal((await store.getRun('r3'))?.status, 'pending')
+    await holder.rollback()
+  })
+})

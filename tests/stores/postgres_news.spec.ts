@@ -1,0 +1,270 @@
+import { test } from '@japa/runner'
+import type { FlushNews } from '../../src/core/change_set.ts'
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  newRun,
+  parentLink,
+  record,
+  signal,
+  start,
+  startLeased,
+  SUSPEND,
+  suspendOnEnds,
+  turn,
+  waitForAll,
+  waitForSignal,
+} from '../../src/testing/conformance/writes.ts'
+import { PostgresDatabase } from './postgres_database.ts'
+import { PostgresProxy } from './postgres_proxy.ts'
+import { connectTo, SERVER, SKIPPED } from './postgres_server.ts'
+
+type Told = Record<'due' | 'inbox' | 'ended', string[]> | 'anything'
+
+/** What a store is told, one after the other. */
+class Ear {
+  #told: Told[] = []
+  #waiting: ((told: Told) => void)[] = []
+
+  constructor(store: LucidStore) {
+    store.onForeignChange((news) => this.#hear(news))
+  }
+
+  next(): Promise<Told> {
+    const told = this.#told.shift()
+    if (told) return Promise.resolve(told)
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  /** What was told before a notification that comes now. */
+  async before(store: LucidStore, marker: string): Promise<Told[]> {
+    await store.commit([start(marker, { workflow: marker })])
+    const heard: Told[] = []
+    for (;;) {
+      const told = await this.next()
+      if (told !== 'anything' && told.due.includes(newRun('', { workflow: marker }).claimKey))
+        return heard
+      heard.push(told)
+    }
+  }
+
+  #hear(news: FlushNews | undefined) {
+    const told: Told = news
+      ? { due: [...news.due], inbox: [...news.inbox], ended: [...news.ended] }
+      : 'anything'
+    const waiting = this.#waiting.shift()
+    if (waiting) waiting(told)
+    else this.#told.push(told)
+  }
+}
+
+test.group('PostgreSQL notifications', (group) => {
+  let database: PostgresDatabase
+  let one: LucidStore
+  let other: LucidStore
+  let ear: Ear
+
+  group.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    database = await PostgresDatabase.create()
+    return () => database.remove()
+  })
+  group.each.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    one = await database.store()
+    other = await database.store()
+    ear = new Ear(other)
+    await register(one, 'w1')
+    await register(other, 'w2')
+    return () => database.clear()
+  })
+  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
+
+  function register(store: LucidStore, instance: string) {
+    const lease = { leaseMs: 30_000, descriptor: '{}', takeOver: false }
+    return store.registerWorker({ instance, name: instance, ...lease })
+  }
+
+  test('a run that is due is told to others with its key, and not to ourselves', async ({
+    assert,
+  }) => {
+    const own = new Ear(one)
+    await one.commit([start('r1'), start('r2', { workflow: 'export' })])
+    assert.deepEqual(await ear.next(), {
+      ...{ due: [CLAIM_KEY, newRun('', { workflow: 'export' }).claimKey], inbox: [], ended: [] },
+    })
+    assert.deepEqual(await own.before(other, 'marker'), [])
+  })
+
+  test('nothing is told of what this process takes itself, unless it has more than it can take', async ({
+    assert,
+  }) => {
+    const claim = { owner: 'w1', claimKeys: [CLAIM_KEY] }
+    await one.claim({ ...claim, limit: 10 })
+    await one.commit([start('r1'), start('r2')])
+    await one.commit([startLeased('r3')])
+    assert.deepEqual(await ear.before(one, 'first'), [])
+    await one.claim({ ...claim, limit: 1 })
+    await one.commit([start('r4')])
+    assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+  })
+
+  test('the end of a run that others have started is told, of our own and of children not', async ({
+    assert,
+  }) => {
+    const children = [{ run: newRun('c', { parent: parentLink('p') }), acknowledge: false }]
+    await one.commit([startLeased('mine'), startLeased('p')])
+    await other.commit([{ type: 'start', run: newRun('theirs'), leaseTo: 'w1' }])
+    await one.commit([
+      turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }),
+    ])
+    await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+    await ear.before(one, 'first')
+    const end = (id: string) => turn({ id, token: 1 }, { records: [record(0)], end: COMPLETE })
+    await one.commit([end('mine'), end('c')])
+    await one.commit([end('theirs')])
+    assert.deepEqual(await ear.before(one, 'second'), [{ due: [], inbox: [], ended: ['theirs'] }])
+  })
+
+  test('an entry for a run that another process executes is told, one for our own not', async ({
+    assert,
+  }) => {
+    await one.commit([startLeased('mine'), { type: 'start', run: newRun('theirs'), leaseTo: 'w2' }])
+    for (const id of ['mine', 'theirs'])
+      await one.commit([turn({ id, token: 1 }, { opened: [waitForSignal(0, id)] })])
+    await ear.before(one, 'first')
+    await one.commit([signal('s1', 'mine')])
+    await one.commit([signal('s2', 'theirs')])
+    assert.deepEqual(await ear.before(one, 'second'), [{ due: [], inbox: ['theirs'], ended: [] }])
+  })
+
+  test('a parent that another process executes is told of the end of its child', async ({
+    assert,
+  }) => {
+    const children = [{ run: newRun('c', { parent: parentLink('p') }), acknowledge: false }]
+    await other.commit([{ type: 'start', run: newRun('p'), leaseTo: 'w2' }])
+    await other.commit([turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children })])
+    await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+    await one.commit([turn({ id: 'c', token: 1 }, { end: COMPLETE })])
+    assert.deepEqual(await ear.before(one, 'marker'), [{ due: [], inbox: ['p'], ended: [] }])
+  })
+
+  test('more than a notification can hold is told as anything', async ({ assert }) => {
+    const ids = Array.from({ length: 300 }, (_, index) => `${'long'.repeat(10)} ${index}`)
+    await other.commit(ids.map((id) => ({ type: 'start', run: newRun(id), leaseTo: 'w1' })))
+    await one.commit(ids.map((id) => turn({ id, token: 1 }, { end: COMPLETE })))
+    assert.equal(await ear.next(), 'anything')
+    const waits = ids.slice(0, 200)
+    await other.commit(
+      waits.map((id) => ({ type: 'start', run: newRun(`w${id}`), leaseTo: 'w2' }))
+    )
+    await other.commit(
+      waits.map((id) => turn({ id: `w${id}`, token: 1 }, { opened: [waitForSignal(0, id)] }))
+    )
+    await one.commit(waits.map((id) => signal('s', id)))
+    assert.equal(await ear.next(), 'anything')
+  })
+
+  test('a moved clock concerns this process too', async ({ assert }) => {
+    const own = new Ear(one)
+    await one.advanceClock(1)
+    assert.equal(await own.next(), 'anything')
+  })
+
+  test('a run that waits for a signal is told when it becomes due', async ({ assert }) => {
+    await one.commit([startLeased('r1')])
+    await one.commit([
+      turn({ id: 'r1', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
+    ])
+    await one.commit([signal('s1', 'go')])
+    assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+  })
+})
+
+test.group('PostgreSQL behind a transaction pooler', (group) => {
+  let database: PostgresDatabase
+  let proxy: PostgresProxy
+
+  group.each.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    database = await PostgresDatabase.create()
+    proxy = await PostgresProxy.start(SERVER, { isPooler: true })
+    return async () => {
+      await database.remove()
+      await proxy.stop()
+    }
+  })
+  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
+
+  /** An application with the pooler as its connection, and a direct one. */
+  function application() {
+    const db = connectTo(database.name, proxy.address)
+    const config = connectTo(database.name).manager.get('app')?.config
+    if (config) db.manager.add('direct', config)
+    return db
+  }
+
+  async function work(store: LucidStore) {
+    const worker = { instance: 'w1', name: 'a', leaseMs: 30_000, descriptor: '{}', takeOver: true }
+    await store.registerWorker(worker)
+    await store.commit([startLeased('r1'), start('r2')])
+    await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 1 })
+    const { answers } = await store.commit([
+      turn({ id: 'r1', token: 1 }, { records: [record(0)], end: COMPLETE }),
+      signal('s1', 'go'),
+    ])
+    return answers.map(({ type }) => type)
+  }
+
+  test('it works without notifications, names that are locked, and prepared statements, and says so', async ({
+    assert,
+  }) => {
+    const warnings: string[] = []
+    const db = application()
+    const store = await database.store({ db, warn: (message) => warnings.push(message) })
+    assert.lengthOf(warnings, 1)
+    assert.match(warnings[0] ?? '', /stores\.lucid\(\{ direct/)
+    assert.deepEqual(await work(store), ['committed', 'signalled'])
+    assert.deepEqual([...proxy.names], [])
+    assert.isNotNull(await store.lockName('a'))
+    assert.isNotNull(await store.lockName('a'))
+    const again = { name: 'a', leaseMs: 30_000, descriptor: '{}', takeOver: true }
+    assert.deepEqual(await store.registerWorker({ instance: 'w2', ...again }), { takenOver: 0 })
+    assert.isTrue(await store.renewWorker('w1'))
+    await store.advanceClock(30_000)
+    assert.deepEqual(await store.registerWorker({ instance: 'w3', ...again }), { takenOver: 1 })
+    await store.close()
+    await db.manager.closeAll()
+  })
+
+  test('a direct connection gives notifications and locks on names', async ({ assert }) => {
+    const warnings: string[] = []
+    const db = application()
+    const options = { db, direct: 'direct', warn: (message: string) => warnings.push(message) }
+    const store = await database.store(options)
+    const ear = new Ear(store)
+    const lock = await store.lockName('a')
+    const other = await database.store(options)
+    assert.isNull(await other.lockName('a'))
+    assert.deepEqual(await work(store), ['committed', 'signalled'])
+    assert.deepEqual([...proxy.names], [])
+    await other.commit([start('r3')])
+    assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+    assert.deepEqual(warnings, [])
+    await lock?.release()
+    await database.closeStores()
+    await db.manager.closeAll()
+  })
+
+  test('settings of a session do not reach the other clients of the pooler', async ({ assert }) => {
+    const statements: string[] = []
+    const db = application()
+    const store = await database.store({ db, warn: () => {}, trace: (sql) => statements.push(sql) })
+    assert.deepEqual(await work(store), ['committed', 'signalled'])
+    const setting = statements.filter((sql) => /set_config\('enable_/.test(sql) && !/true/.test(sql))
+    assert.deepEqual(setting, [])
+    await store.close()
+    await db.manager.closeAll()
+  })
+})
