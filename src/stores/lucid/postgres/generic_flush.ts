@@ -5,9 +5,6 @@ import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
 import { isTakenId } from './error_class.ts'
-<<<<<<< ours
-import { HeldElsewhereError, LockedRows, lockStatements, NotLockedError } from './locked_rows.ts'
-=======
 import {
   HeldElsewhereError,
   LockedRows,
@@ -15,7 +12,6 @@ import {
   NO_WAIT,
   NotLockedError,
 } from './locked_rows.ts'
->>>>>>> theirs
 import { type Needs, needsOf } from './needs.ts'
 import type { Notices } from './notices.ts'
 import { notify } from './notify.ts'
