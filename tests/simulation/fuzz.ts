@@ -41,13 +41,16 @@ const campaign = await runCampaign({
   },
 })
 const seconds = (performance.now() - started) / 1_000
-if (values.json) console.log(JSON.stringify({ ...campaign, seconds, unhandled }))
-else {
+const exitCode = campaign.divergences.length === 0 && unhandled === 0 ? 0 : 1
+if (values.json) {
+  const text = JSON.stringify({ ...campaign, seconds, unhandled })
+  await new Promise((resolve) => process.stdout.write(text, resolve))
+} else {
   for (const { seed, how, message } of campaign.divergences)
     console.log(`Body ${seed}, ${how}:\n  ${message}`)
   console.log(describe(campaign), `${unhandled} unhandled rejections.`)
 }
-process.exit(campaign.divergences.length === 0 && unhandled === 0 ? 0 : 1)
+process.exit(exitCode)
 
 function describe({ simulations, cuts, commits, steps, divergences, ...rest }: Campaign): string {
   const elapsed = ((performance.now() - started) / 1_000).toFixed(1)

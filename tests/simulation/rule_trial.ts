@@ -14,6 +14,8 @@ export interface RuleTrial {
   failedTests: number
 }
 
+/** Of tests/replay. */
+const TESTS = ['deliveries', 'mismatches', 'operation_promises']
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Runs random bodies and the tests of the rules in processes in which a rule is missing. */
@@ -38,7 +40,10 @@ export async function tryWithout(
     trial.example = divergences[0]?.message.split('\n')[0] ?? null
   }
   if (what.includes('tests')) {
-    const shown = await run(rule, ['bin/test.ts', '--files', 'tests/replay/rules.spec.ts'])
+    const shown = await run(rule, [
+      'bin/test.ts',
+      ...TESTS.flatMap((name) => ['--files', `tests/replay/${name}.spec.ts`]),
+    ])
     trial.failedTests = Number(/(\d+) failed, \d+ skipped\s*$/.exec(shown)?.[1] ?? Number.NaN)
   }
   return trial

@@ -3,7 +3,7 @@ export interface Rule {
   name: string
   file: string
   replace: readonly (readonly [text: string, by: string])[]
-  /** What shows that it is missing: random bodies diverge, or a test of tests/replay/rules.spec.ts fails. */
+  /** What shows that it is missing: random bodies diverge, or a test of its own in tests/replay fails. */
   shownBy: readonly ('bodies' | 'tests')[]
 }
 

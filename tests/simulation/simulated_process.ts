@@ -3,7 +3,7 @@ import type { Lease } from '../../src/engine/lease.ts'
 import { claimKey } from '../../src/core/name.ts'
 import { Loop } from '../../src/worker/loop.ts'
 import { RunPool } from '../../src/worker/pool.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp, type LogCapture } from '../engine/durable_app.ts'
 import type { Plan } from './body_plan.ts'
 import { CutStore, type CutListener } from './cut_store.ts'
 import { type BodyEnvironment, runBody, type StepInput } from './random_body.ts'
@@ -128,4 +128,16 @@ export class SimulatedProcess {
       run: (input, step) => environment.runStep(input as StepInput, step),
     })
   }
+}
+
+/** The first error that a process has logged; undefined = none. */
+export function errorLogged({ lines }: LogCapture): string | undefined {
+  const line = lines.find(({ level }) => level === 'error')
+  return line && `Logged: ${line.args.map(describe).join(' ')}`
+}
+
+function describe(logged: unknown): string | undefined {
+  const isObject = typeof logged === 'object' && logged !== null
+  const err: unknown = isObject ? Reflect.get(logged, 'err') : logged
+  return err instanceof Error ? err.stack : JSON.stringify(logged)
 }

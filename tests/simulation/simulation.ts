@@ -6,9 +6,10 @@ import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { StepContext } from '../../src/types/step.ts'
 import type { PlannedBody } from './body_plan.ts'
 import type { Cut } from './cut_store.ts'
+import { OutsideSignals } from './outside_signals.ts'
 import { Random } from './random.ts'
 import type { StepInput, Trace } from './random_body.ts'
-import { SimulatedProcess } from './simulated_process.ts'
+import { errorLogged, SimulatedProcess } from './simulated_process.ts'
 import { type OpenAttempt, StepDesk } from './step_desk.ts'
 
 export interface SimulationParams {
@@ -41,7 +42,7 @@ const MAX_EVENTS = 3_000
 /** Rounds of the event loop in which nothing happens after which nothing will. */
 const QUIET_ROUNDS = 4
 /** Longest time in ms that it may take to come to rest. */
-const PATIENCE_MS = 5_000
+const PATIENCE_MS = 15_000
 const { setImmediate, performance } = globalThis
 
 /** Something that is wrong, whatever the order of events. */
@@ -71,8 +72,7 @@ class Simulation {
   #cuts = 0
   /** Processes whose connection broke, and which will send their commit again. */
   #repeating = new Set<SimulatedProcess>()
-  #signals: string[]
-  #sent = new Set<string>()
+  #signals: OutsideSignals
   #faults: string[] = []
   #instances = 0
   #isOver = false
@@ -80,7 +80,7 @@ class Simulation {
   constructor(params: SimulationParams) {
     this.#params = params
     this.#random = new Random(params.seed)
-    this.#signals = [...params.body.outsideSignals]
+    this.#signals = new OutsideSignals(this.#outside, params.body.outsideSignals)
     this.#desk = new StepDesk({ database: this.#database, onActivity: () => this.#activity++ })
   }
 
@@ -100,7 +100,7 @@ class Simulation {
     return {
       database: this.#database,
       traces: this.#traces,
-      signalsSent: this.#sent,
+      signalsSent: this.#signals.sent,
       commits: this.#commits,
       cuts: this.#cuts,
       stepsBegun: this.#desk.begun,
@@ -114,7 +114,7 @@ class Simulation {
   }
 
   async #begin(): Promise<void> {
-    while (this.#signals.length > 0 && this.#random.chance(0.3)) this.#sendSignal()
+    while (this.#signals.areLeft && this.#random.chance(0.3)) this.#signals.sendNext()
     if (!this.#params.startedByProcess) await this.#storeRoot()
     for (let number = 1; number <= this.#params.processes; number++)
       await this.#startProcess(`worker-${number}`)
@@ -146,7 +146,7 @@ class Simulation {
         applied: (writes, answers) => {
           writes.forEach((write, index) => {
             if (write.type !== 'turn' || answers[index]?.type !== 'committed') return
-            for (const { id } of write.signals) this.#sent.add(id)
+            for (const { id } of write.signals) this.#signals.sent.add(id)
           })
           this.#maybeSend(0.1)
         },
@@ -237,11 +237,11 @@ class Simulation {
       () => this.#finish(attempt),
     ])
     if (due !== null) events.push([isFixed ? 1 : 2, () => this.#advance(due)])
-    if (this.#signals.length > 0) events.push([1, () => this.#sendSignal()])
+    if (this.#signals.areLeft) events.push([1, () => this.#signals.sendNext()])
     if (this.#processes.some(({ state }) => state === 'still')) events.push([0.1, () => {}])
     if (events.length > 0) return this.#random.weighted(events)
     const missing = this.#missingSignal()
-    return missing === null ? null : () => this.#send(missing)
+    return missing === null ? null : () => this.#signals.send(missing)
   }
 
   #finish(attempt: OpenAttempt): void {
@@ -268,20 +268,8 @@ class Simulation {
   }
 
   #maybeSend(probability: number): void {
-    if (this.#isOver || this.#signals.length === 0) return
-    if (this.#random.chance(probability)) this.#sendSignal()
-  }
-
-  #sendSignal(): void {
-    const token = this.#signals.shift()
-    if (token !== undefined) this.#send(token)
-  }
-
-  #send(token: string): void {
-    const id = `outside-${this.#sent.size}`
-    this.#sent.add(id)
-    const signal = { id, token, payload: encode(id) }
-    void this.#outside.commit([{ type: 'signal', signal }])
+    if (this.#isOver || !this.#signals.areLeft) return
+    if (this.#random.chance(probability)) this.#signals.sendNext()
   }
 
   /** A token somebody waits for without end. */
@@ -292,16 +280,13 @@ class Simulation {
   }
 
   #checkFaults(): void {
-    const fault = this.#desk.faults[0] ?? this.#faults[0]
+    const logged = this.#processes.map(({ app }) => errorLogged(app.log)).find((line) => line)
+    const fault = this.#desk.faults[0] ?? this.#faults[0] ?? logged
     if (fault) throw new SimulationFault(fault)
-    for (const row of this.#database.runs.rows())
-      if (row.status === 'blocked') {
-        const error = this.#database.runs.payloads(row.id)?.error
-        throw new SimulationFault(`Run ${row.id} is blocked: ${error}`)
-      }
-    for (const { app } of this.#processes) {
-      const line = app.log.lines.find(({ level }) => level === 'error')
-      if (line) throw new SimulationFault(`Logged: ${describeLine(line.args)}`)
+    for (const row of this.#database.runs.rows()) {
+      if (row.status !== 'blocked') continue
+      const error = this.#database.runs.payloads(row.id)?.error
+      throw new SimulationFault(`Run ${row.id} is blocked: ${error}`)
     }
   }
 
@@ -319,13 +304,4 @@ class Simulation {
 
 function byRank(a: OpenAttempt, b: OpenAttempt): number {
   return a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0
-}
-
-function describeLine(args: unknown[]): string {
-  return args
-    .map((arg) => {
-      const err: unknown = typeof arg === 'object' && arg !== null ? Reflect.get(arg, 'err') : arg
-      return err instanceof Error ? err.stack : JSON.stringify(arg)
-    })
-    .join(' ')
 }

@@ -1,21 +1,13 @@
 import { setImmediate as nextImmediate, setTimeout as delay } from 'node:timers/promises'
 import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
-import { OperationPromise } from '../../src/replay/operation.ts'
-import type { TurnState } from '../../src/replay/turn_state.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Deployments } from './deployments.ts'
-import { PlayedTurn, recorded, waiting } from './played_turn.ts'
+import { PlayedTurn, recorded } from './played_turn.ts'
 
 const ok = (value: unknown) => ({ status: 'completed' as const, output: encode(value) })
 
-/** Position of a mismatch and what was asked there; null = the turn has none. */
-function mismatchOf(state: TurnState): [number, string | null] | null {
-  if (state.kind !== 'faulted' || state.fault.code !== 'non_determinism') return null
-  return [state.fault.mismatch.seq, state.fault.mismatch.asked]
-}
-
-test.group('Rules of a turn', () => {
+test.group('Deliveries', () => {
   test('what has arrived together reaches the body one by one, each behind all that the one before it caused (P3)', async ({
     assert,
   }) => {
@@ -129,96 +121,6 @@ test.group('Rules of a turn', () => {
     assert.deepEqual(started, [])
   })
 
-  test('a mismatch reaches nothing in the body: it cannot be caught (P3)', async ({ assert }) => {
-    const seen: unknown[] = []
-    const played = new PlayedTurn(
-      async (ctx) => {
-        try {
-          seen.push(await ctx.localStep('renamed', () => ''))
-        } catch (error) {
-          seen.push(error)
-        } finally {
-          seen.push('went on')
-        }
-      },
-      { history: [recorded({ seq: 0, name: 'name', after: 0 })] }
-    )
-    const { state, ...wants } = await played.settled()
-    await nextImmediate()
-    assert.deepEqual(seen, [])
-    assert.deepEqual(state, {
-      kind: 'faulted',
-      fault: {
-        code: 'non_determinism',
-        mismatch: {
-          seq: 0,
-          asked: 'local_step "renamed" after 0 deliveries',
-          recorded: 'local_step "name" after 0 deliveries',
-        },
-      },
-    })
-    const { seenInbox, ...lists } = wants
-    assert.equal(seenInbox, 0)
-    assert.deepEqual(Object.values(lists).flat(), [])
-  })
-
-  test('a turn that faults wants nothing written of what the body asked for before (P3)', async ({
-    assert,
-  }) => {
-    const played = new PlayedTurn(
-      async (ctx) => {
-        ctx.now()
-        await ctx.localStep('renamed', () => '')
-      },
-      { waits: [waiting({ seq: 1, kind: 'sleep', name: 'sleep', after: 0 })] }
-    )
-    const { state, records } = await played.settled()
-    assert.equal(state.kind, 'faulted')
-    assert.deepEqual(records, [])
-  })
-
-  test('a recorded operation that is not called by the time its delivery is due is a mismatch', async ({
-    assert,
-  }) => {
-    const played = new PlayedTurn(
-      async (ctx) => {
-        await ctx.localStep('a', () => 'a')
-        await ctx.sleep('1m')
-      },
-      {
-        history: [
-          recorded({ seq: 0, name: 'a', after: 0, ordinal: 1 }),
-          recorded({ seq: 1, name: 'b', after: 0, ordinal: 0 }),
-        ],
-      }
-    )
-    const { state } = await played.settled()
-    assert.deepEqual(mismatchOf(state), [1, null])
-  })
-
-  test('an open operation that is not called again is a mismatch, though nothing of it is to be delivered', async ({
-    assert,
-  }) => {
-    const played = new PlayedTurn((ctx) => ctx.localStep('a', () => 'a'), {
-      waits: [waiting({ seq: 1, kind: 'sleep', name: 'sleep', after: 0, dueAt: 1 })],
-    })
-    const { state, starts } = await played.settled()
-    assert.deepEqual(mismatchOf(state), [1, null])
-    assert.deepEqual(starts, [])
-  })
-
-  test('a body that ends before everything recorded was asked for is a mismatch', async ({
-    assert,
-  }) => {
-    const history = [
-      recorded({ seq: 0, name: 'a', after: 0 }),
-      recorded({ seq: 1, name: 'b', after: 1 }),
-    ]
-    const played = new PlayedTurn((ctx) => ctx.localStep('a', () => 'a'), { history })
-    const { state } = await played.settled()
-    assert.deepEqual(mismatchOf(state), [1, null])
-  })
-
   test('an operation called after the body has ended, in its last window, never settles and does nothing', async ({
     assert,
   }) => {
@@ -245,52 +147,6 @@ test.group('Rules of a turn', () => {
     })
     const { state } = await played.settled()
     assert.equal(state.kind, 'parked')
-  })
-
-  test('what is derived from the promise of an operation is an ordinary promise', async ({
-    assert,
-  }) => {
-    const { promise } = OperationPromise.withResolvers<void>()
-    assert.isFalse(promise.then(() => {}) instanceof OperationPromise)
-    assert.isFalse(promise.catch(() => {}) instanceof OperationPromise)
-    assert.isFalse(promise.finally(() => {}) instanceof OperationPromise)
-  })
-
-  test('a forgotten await is found, though the package itself keeps its rejection from being unhandled', async ({
-    assert,
-  }) => {
-    const played = new PlayedTurn((ctx) => {
-      void ctx.localStep('forgotten', () => 1)
-    })
-    const { state } = await played.settled()
-    assert.deepEqual(state, {
-      kind: 'ended',
-      outcome: { status: 'not_awaited', seq: 0, name: 'forgotten' },
-    })
-  })
-
-  test('an operation that was listened to counts as awaited', async ({ assert }) => {
-    const played = new PlayedTurn((ctx) => {
-      void ctx.localStep('listened', () => 1).then(() => {})
-    })
-    const { state } = await played.settled()
-    assert.deepInclude(state, { kind: 'ended', outcome: { status: 'completed', value: undefined } })
-  })
-
-  test('values drawn without an operation between them differ, and are the same at every replay', async ({
-    assert,
-  }) => {
-    const draw = async () => {
-      const seen: unknown[] = []
-      const played = new PlayedTurn((ctx) => {
-        seen.push(ctx.random(), ctx.random(), ctx.uuid(), ctx.uuid())
-      })
-      await played.settled()
-      return seen
-    }
-    const first = await draw()
-    assert.equal(new Set(first).size, 4)
-    assert.deepEqual(await draw(), first)
   })
 
   test('entries of the inbox that went to somebody else count as taken', async ({ assert }) => {
