@@ -216,10 +216,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
       await holder.run(sql.replace('?', '$1'), [...values])
       const writes: [LucidStore, Write][] = [
         [other, signal('s1', token)],
-        [
-          one,
-          turn({ id: token, token: 1 }, { opened: [waitForSignal(0, token)], end: SUSPEND }),
-        ],
+        [one, turn({ id: token, token: 1 }, { opened: [waitForSignal(0, token)], end: SUSPEND })],
       ]
       await inOrder(holder, isSignalFirst ? writes : writes.toReversed())
       assert.isTrue(await isDue(token), token)
@@ -232,11 +229,13 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     assert,
   }) => {
     for (const id of ['first', 'second'])
-      await one.commit([startLeased(id)]).then(() =>
-        one.commit([
-          turn({ id, token: 1 }, { opened: [waitForSignal(0, 'go')], end: { kind: 'continue' } }),
-        ])
-      )
+      await one
+        .commit([startLeased(id)])
+        .then(() =>
+          one.commit([
+            turn({ id, token: 1 }, { opened: [waitForSignal(0, 'go')], end: { kind: 'continue' } }),
+          ])
+        )
     const holder = await held('first')
     const types = await inOrder(holder, [
       [one, turn({ id: 'first', token: 1 }, { closed: [0] })],
@@ -252,18 +251,18 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     const [a, z] = [await family('a', 2), await family('z', 2)]
     const before = await deadlocks(database)
     const holder = await held('a')
-    const flushes = [
-      one.commit([end(z[0]), end(a[0])]),
-      other.commit([end(a[1]), end(z[1])]),
-    ]
+    const flushes = [one.commit([end(z[0]), end(a[0])]), other.commit([end(a[1]), end(z[1])])]
     await untilWaiting(database, 2)
     await holder.rollback()
     for (const { answers } of await Promise.all(flushes))
       assert.isTrue(answers.every(({ type }) => type === 'committed'))
-    assert.deepEqual([await inboxOf('a'), await inboxOf('z')], [
-      [1, 2],
-      [1, 2],
-    ])
+    assert.deepEqual(
+      [await inboxOf('a'), await inboxOf('z')],
+      [
+        [1, 2],
+        [1, 2],
+      ]
+    )
     assert.isTrue((await isDue('a')) && (await isDue('z')))
     assert.equal(await deadlocks(database), before)
   })
@@ -276,8 +275,8 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     const insert = await Holder.begin(database)
     await insert.run(
       `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, token,
-        recovery_attempts, inbox_seq, created_by, format, created_at, updated_at)
-      values ($1, 'w', '1', 'k', 'default', 'suspended', 'body', 1, 0, 0, 0, 'somebody', 1, 1, 1)`,
+        recovery_attempts, handoffs, inbox_seq, created_by, format, created_at, updated_at)
+      values ($1, 'w', '1', 'k', 'default', 'suspended', 'body', 1, 0, 0, 0, 0, 'somebody', 1, 1, 1)`,
       [id]
     )
     const children = [{ run: newRun(id, { parent: parentLink('parent') }), acknowledge: false }]

@@ -7,7 +7,8 @@ import type { PostgresDatabase } from './postgres_database.ts'
 export async function stopClock(database: PostgresDatabase): Promise<void> {
   await database.db.rawQuery('create table clock (ms bigint)')
   await database.db.rawQuery('insert into clock values (0)')
-  await database.db.rawQuery(`create function public.clock_timestamp() returns timestamptz language sql volatile
+  await database.db
+    .rawQuery(`create function public.clock_timestamp() returns timestamptz language sql volatile
     as $$ select timestamptz 'epoch' + ms * interval '1 ms' from public.clock $$`)
 }
 

@@ -109,7 +109,10 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     const children = [{ run: newRun('c', { parent: parentLink('p') }), acknowledge: false }]
     await store.commit([startLeased('p'), startLeased('receiver'), startLeased('r1')])
     await store.commit([
-      turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }),
+      turn(
+        { id: 'p', token: 1 },
+        { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }
+      ),
       turn({ id: 'receiver', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
     ])
     await store.claim({ owner: 'w1', claimKeys: [newRun('').claimKey], limit: 1 })

@@ -117,7 +117,10 @@ test.group('PostgreSQL notifications', (group) => {
     await one.commit([startLeased('mine'), startLeased('p')])
     await other.commit([{ type: 'start', run: newRun('theirs'), leaseTo: 'w1' }])
     await one.commit([
-      turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }),
+      turn(
+        { id: 'p', token: 1 },
+        { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }
+      ),
     ])
     await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
     await ear.before(one, 'first')
@@ -156,9 +159,7 @@ test.group('PostgreSQL notifications', (group) => {
     await one.commit(ids.map((id) => turn({ id, token: 1 }, { end: COMPLETE })))
     assert.equal(await ear.next(), 'anything')
     const waits = ids.slice(0, 200)
-    await other.commit(
-      waits.map((id) => ({ type: 'start', run: newRun(`w${id}`), leaseTo: 'w2' }))
-    )
+    await other.commit(waits.map((id) => ({ type: 'start', run: newRun(`w${id}`), leaseTo: 'w2' })))
     await other.commit(
       waits.map((id) => turn({ id: `w${id}`, token: 1 }, { opened: [waitForSignal(0, id)] }))
     )
@@ -262,7 +263,9 @@ test.group('PostgreSQL behind a transaction pooler', (group) => {
     const db = application()
     const store = await database.store({ db, warn: () => {}, trace: (sql) => statements.push(sql) })
     assert.deepEqual(await work(store), ['committed', 'signalled'])
-    const setting = statements.filter((sql) => /set_config\('enable_/.test(sql) && !/true/.test(sql))
+    const setting = statements.filter(
+      (sql) => /set_config\('enable_/.test(sql) && !/true/.test(sql)
+    )
     assert.deepEqual(setting, [])
     await store.close()
     await db.manager.closeAll()

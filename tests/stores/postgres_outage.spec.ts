@@ -66,9 +66,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
   }
 
   async function parentOf(child: string) {
-    const children = [
-      { run: newRun(child, { parent: parentLink('parent') }), acknowledge: false },
-    ]
+    const children = [{ run: newRun(child, { parent: parentLink('parent') }), acknowledge: false }]
     await direct.commit([startLeased('parent')])
     await direct.commit([
       turn(
@@ -89,7 +87,10 @@ test.group('PostgreSQL when connections are lost', (group) => {
     ],
     'a wait': [turn({ id: 'r1', token: 1 }, { opened: [sleep(0, 60_000)] })],
     'a suspension': [
-      turn({ id: 'r1', token: 1 }, { opened: [sleep(0, 60_000)], end: { ...SUSPEND, dueIn: 60_000 } }),
+      turn(
+        { id: 'r1', token: 1 },
+        { opened: [sleep(0, 60_000)], end: { ...SUSPEND, dueIn: 60_000 } }
+      ),
     ],
     'a wait for a signal': [
       turn({ id: 'r1', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),

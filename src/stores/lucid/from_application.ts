@@ -1,7 +1,7 @@
 import type { ApplicationService } from '@adonisjs/core/types'
 import type {} from '@adonisjs/lucid/database_provider'
 import { E_INVALID_CONFIG } from '../../errors.ts'
-import { LucidStore } from './lucid_store.ts'
+import { LucidStore, type LucidStoreOptions } from './lucid_store.ts'
 
 /**
  * What makes the store on a connection of the application's Lucid; making it opens nothing.
@@ -10,7 +10,7 @@ import { LucidStore } from './lucid_store.ts'
  */
 export async function lucidStoreOf(
   app: ApplicationService,
-  { connection }: { connection?: string | undefined }
+  options: Pick<LucidStoreOptions, 'connection' | 'direct'>
 ): Promise<() => LucidStore> {
   if (!app.container.hasBinding('lucid.db')) {
     throw new E_INVALID_CONFIG([
@@ -20,11 +20,12 @@ export async function lucidStoreOf(
     ])
   }
   const db = await app.container.make('lucid.db')
-  if (connection !== undefined && !db.manager.has(connection)) {
+  for (const name of [options.connection, options.direct]) {
+    if (name === undefined || db.manager.has(name)) continue
     throw new E_INVALID_CONFIG([
       'store',
-      `got the connection "${connection}", expected one of config/database.ts`,
+      `got the connection "${name}", expected one of config/database.ts`,
     ])
   }
-  return () => new LucidStore(connection === undefined ? { db } : { db, connection })
+  return () => new LucidStore({ db, ...options })
 }

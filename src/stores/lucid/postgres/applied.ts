@@ -1,4 +1,10 @@
-import type { Answer, ChangeSet, StartWrite, Write } from '../../../core/change_set.ts'
+import type {
+  Answer,
+  ChangeSet,
+  RequeueWrite,
+  StartWrite,
+  Write,
+} from '../../../core/change_set.ts'
 import { isTerminal, type RunRow } from '../../../core/run.ts'
 import type { LockedRows } from './locked_rows.ts'
 import type { PgStatement } from './session.ts'
@@ -7,8 +13,6 @@ const RECORDS = `select h.run_id, h.seq, h.token from unnest(?::text[], ?::integ
   join durable_history h on h.run_id = asked.run_id and h.generation = 0 and h.seq = asked.seq`
 const WAITS = `select w.run_id, w.seq, w.attempts from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_waits w on w.run_id = asked.run_id and w.seq = asked.seq`
-
-type Doubtful = ChangeSet | StartWrite
 
 /**
  * Finds out which writes have been applied whose answer was lost with the connection. It is asked under the locks of
@@ -50,16 +54,26 @@ export class Applied {
       this.#waits.set(`${row.run_id} ${row.seq}`, row.attempts)
   }
 
-  /** The answer of a write that was applied; null = it was not, or left nothing that is worth asking for. */
-  answer(write: Doubtful, state: LockedRows): Answer | null {
-    if (write.type === 'start') {
-      const run = state.stored(write.run.id)
-      if (run?.createdBy !== write.run.createdBy) return null
-      return { type: 'started', created: true, run }
+  /** The answer of a write that was applied; null = it was not, or doing it again does no harm. */
+  answer(write: Write, state: LockedRows): Answer | null {
+    switch (write.type) {
+      case 'start':
+        return started(write, state)
+      case 'turn': {
+        const row = state.stored(write.runId)
+        if (!row || !this.#isApplied(write, row, state)) return null
+        return { type: 'committed', inboxSeq: row.inboxSeq, now: state.now }
+      }
+      case 'cancel': {
+        const isCancelled = state.stored(write.runId)?.status === 'cancelled'
+        return isCancelled ? { type: 'cancelled', outcome: 'cancelled' } : null
+      }
+      case 'requeue':
+        return requeued(write, state)
+      case 'signal':
+      case 'wake':
+        return null
     }
-    const row = state.stored(write.runId)
-    if (!row || !this.#isApplied(write, row, state)) return null
-    return { type: 'committed', inboxSeq: row.inboxSeq, now: state.now }
   }
 
   #isApplied(write: ChangeSet, row: RunRow, state: LockedRows): boolean {
@@ -75,9 +89,20 @@ export class Applied {
   }
 }
 
+function started({ run: { id, createdBy } }: StartWrite, state: LockedRows): Answer | null {
+  const run = state.stored(id)
+  return run?.createdBy === createdBy ? { type: 'started', created: true, run } : null
+}
+
+/** Nothing but a requeue leaves a terminal status, and each raises the token by one. */
+function requeued({ runId, token }: RequeueWrite, state: LockedRows): Answer | null {
+  const row = state.stored(runId)
+  return row && row.token > token ? { type: 'requeued', done: true } : null
+}
+
 /** Runs that an applied write has ended. */
-export function endedBy(write: Doubtful, state: LockedRows): string[] {
-  if (write.type === 'start') return []
+export function endedBy(write: Write, state: LockedRows): string[] {
+  if (write.type !== 'turn' && write.type !== 'cancel') return []
   const row = state.stored(write.runId)
   return row && isTerminal(row.status) ? [row.id] : []
 }

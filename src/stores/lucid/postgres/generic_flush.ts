@@ -42,7 +42,7 @@ export async function flushGenerically(
       return await attempt(session, { writes, needs, options })
     } catch (error) {
       if (round === MAX_ROUNDS || !isWorthAnother(error, options)) throw error
-      if (error instanceof NotLockedError) add(needs, error.row)
+      if (error instanceof NotLockedError) add(needs, error.missing)
     }
   }
 }
@@ -57,14 +57,16 @@ async function attempt(
   const questions = doubtful.length === 0 ? [] : applied.statements()
   const locks = lockStatements(needs, options)
   const settings = options.skipLocked ? [NO_WAIT] : []
-  const answers = await session.begin([...settings, ...locks, ...questions])
-  const results = answers.slice(settings.length)
-  applied.read(results.splice(locks.length))
-  const state = new LockedRows(needs, results)
+  const results = await session.begin([...settings, ...locks.values(), ...questions])
+  applied.read(results.splice(settings.length + locks.size))
+  const asked = [...locks.keys()].flatMap((question, index) => {
+    const result = results[settings.length + index]
+    return result ? [[question, result] as const] : []
+  })
+  const state = new LockedRows(needs, new Map(asked))
   const known = new Map<Write, Answer>()
   const ended: string[] = []
   for (const write of doubtful) {
-    if (write.type !== 'start' && write.type !== 'turn') continue
     const answer = applied.answer(write, state)
     if (answer === null) continue
     known.set(write, answer)
@@ -85,7 +87,7 @@ async function folded(
   try {
     const plan = foldBatch(writes, state)
     const unlocked = plan.updates.find(({ row }) => !state.locked.has(row.id))
-    if (unlocked) throw new NotLockedError({ run: unlocked.row.id })
+    if (unlocked) throw new NotLockedError({ runs: [unlocked.row.id] })
     return plan
   } catch (error) {
     await session.rollback()
@@ -115,12 +117,13 @@ function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): bo
   return error instanceof HeldElsewhereError ? !skipLocked : isTakenId(error)
 }
 
-function add(needs: Needs, row: NotLockedError['row']): void {
-  if ('run' in row) needs.runs.add(row.run)
-  else if ('ending' in row) {
-    needs.runs.add(row.ending)
-    needs.ending.add(row.ending)
-  } else needs.tokens.add(row.token)
+function add(
+  needs: Needs,
+  { runs = [], ending = [], tokens = [] }: NotLockedError['missing']
+): void {
+  for (const id of runs) needs.runs.add(id)
+  for (const id of ending) needs.ending.add(id)
+  for (const token of tokens) needs.tokens.add(token)
 }
 
 function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {
@@ -131,6 +134,7 @@ function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {
     due: news.due,
     inbox: inbox.map(({ id: runId, owner }) => ({ runId, owner })),
     ended: ended.map(({ id }) => id).filter((id) => notices.mayBeWaitedFor(id)),
+    revoked: [...news.revoked],
   }
 }
 

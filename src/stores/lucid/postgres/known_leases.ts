@@ -1,5 +1,8 @@
-import type { Answer, Write } from '../../../core/change_set.ts'
+import type { Answer, TurnEnd, Write } from '../../../core/change_set.ts'
 import type { RunRow } from '../../../core/run.ts'
+
+/** Ends of a turn after which the run goes on under the same lease. */
+const KEEPS_LEASE: ReadonlySet<TurnEnd['kind']> = new Set(['continue', 'unwind'])
 
 /**
  * The runs that this process knows to hold. When the answer to a claim, or to a start under a lease of its own, is lost
@@ -36,7 +39,7 @@ export class KnownLeases {
   }
 
   answered(write: Write, answer: Answer): void {
-    if (write.type === 'turn' && (answer.type === 'lost' || write.end.kind !== 'continue'))
+    if (write.type === 'turn' && (answer.type === 'lost' || !KEEPS_LEASE.has(write.end.kind)))
       this.#parents.delete(write.runId)
     if (write.type !== 'start' || answer.type !== 'started' || answer.created) return
     // It may have found a run that this process holds already.

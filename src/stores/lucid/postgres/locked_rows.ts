@@ -11,7 +11,10 @@ import type { PgStatement } from './session.ts'
 import { lockTokens, stripesOf, tryTokens } from './token_locks.ts'
 
 /** How long a transaction that passes over what others hold waits for what it cannot pass over: a run being inserted. */
-export const NO_WAIT: PgStatement = { sql: `select set_config('lock_timeout', '100', true)`, values: [] }
+export const NO_WAIT: PgStatement = {
+  sql: `select set_config('lock_timeout', '100', true)`,
+  values: [],
+}
 const LOCK_RUNS = `select ${runColumns('r')} from durable_runs r where r.id in (
     select unnest(?::text[])
     union select c.parent_id from durable_runs c where c.id = any(?::text[]) and c.parent_awaited = 1
@@ -29,10 +32,10 @@ const WAITERS = `select token, run_id, seq from durable_waits where token = any(
   order by registration`
 const IN_INBOX = `select token, signal_id from durable_inbox where token = any(?::text[]) and signal_id = any(?::text[])`
 
-/** The fold asks for a row that has not been locked: the batch begins anew, with it. */
+/** The fold asks for rows that have not been locked: the batch begins anew, with them. */
 export class NotLockedError extends Error {
-  constructor(readonly row: { run: string } | { ending: string } | { token: string }) {
-    super('A row that a batch needs has not been locked')
+  constructor(readonly missing: Partial<Record<'runs' | 'ending' | 'tokens', readonly string[]>>) {
+    super('Rows that a batch needs have not been locked')
   }
 }
 
@@ -44,6 +47,10 @@ export class HeldElsewhereError extends Error {
   }
 }
 
+/** What is asked of the database for a batch, by name, in order. */
+type Question =
+  'stripes' | 'locked' | 'readable' | 'unread' | 'children' | 'kept' | 'waiters' | 'inInbox'
+
 /**
  * The statements that lock what a batch needs, tokens before runs and runs in order of id, and then read it. Each
  * begins after the one before has ended: what is read is as new as the locks.
@@ -51,26 +58,23 @@ export class HeldElsewhereError extends Error {
 export function lockStatements(
   needs: Needs,
   { skipLocked }: { skipLocked: boolean }
-): PgStatement[] {
-  const [runs, tokens] = [[...needs.runs], [...needs.tokens]]
+): Map<Question, PgStatement> {
+  const [runs, ending, tokens] = [[...needs.runs], [...needs.ending], [...needs.tokens]]
+  const statements = new Map<Question, PgStatement>()
   const stripes = stripesOf(tokens)
-  const lock = { sql: LOCK_RUNS, values: [runs, [...needs.ending], tokens] }
+  if (tokens.length > 0)
+    statements.set('stripes', skipLocked ? tryTokens(stripes) : lockTokens(stripes))
+  const sql = skipLocked ? `${LOCK_RUNS} skip locked` : LOCK_RUNS
+  statements.set('locked', { sql, values: [runs, ending, tokens] })
   const readable = [...new Set([...runs, ...needs.wanted])]
-  const statements: PgStatement[] = [
-    skipLocked ? { ...lock, sql: `${LOCK_RUNS} skip locked` } : lock,
-    { sql: CLOCK_AND_RUNS, values: [readable] },
-    { sql: UNREAD, values: [runs] },
-    { sql: AWAITED_CHILDREN, values: [[...needs.ending]] },
-  ]
+  statements.set('readable', { sql: CLOCK_AND_RUNS, values: [readable] })
+  if (runs.length > 0) statements.set('unread', { sql: UNREAD, values: [runs] })
+  if (ending.length > 0) statements.set('children', { sql: AWAITED_CHILDREN, values: [ending] })
   if (tokens.length === 0) return statements
-  const lockStripes = skipLocked ? tryTokens(stripes) : lockTokens(stripes)
-  return [
-    lockStripes,
-    ...statements,
-    { sql: KEPT, values: [tokens] },
-    { sql: WAITERS, values: [tokens] },
-    { sql: IN_INBOX, values: [tokens, [...needs.signals]] },
-  ]
+  statements.set('kept', { sql: KEPT, values: [tokens] })
+  statements.set('waiters', { sql: WAITERS, values: [tokens] })
+  statements.set('inInbox', { sql: IN_INBOX, values: [tokens, [...needs.signals]] })
+  return statements
 }
 
 /** The state that a batch is folded on, as {@link lockStatements} have found it. */
@@ -83,38 +87,38 @@ export class LockedRows implements LockedState {
   #isTokenHeld: boolean
   #unread: Map<string, SignalEntry[]>
   #children: Map<string, string[]>
-  #kept = new Map<string, KeptSignal[]>()
+  #kept: Map<string, KeptSignal[]>
   #waiters: Map<string, Waiter[]>
   #inInbox: Set<string>
 
-  constructor(needs: Needs, answers: readonly PgResult[]) {
+  constructor(needs: Needs, answers: ReadonlyMap<Question, PgResult>) {
     this.#needs = needs
-    const results = answers.map(({ rows }) => rows)
-    const stripes = needs.tokens.size === 0 ? [] : (results.shift() as { isLocked?: boolean }[])
-    this.#isTokenHeld = stripes.some(({ isLocked }) => isLocked === false)
-    const [locked, readable, unread, children, kept, waiters, inInbox] = results
-    for (const row of (locked ?? []) as RunColumns[]) this.locked.set(row.id, toRun(row))
-    const read = (readable ?? []) as ({ now: number } & (RunColumns | { id: null }))[]
+    const rows = <T>(question: Question) => (answers.get(question)?.rows ?? []) as T[]
+    this.#isTokenHeld = rows<{ isLocked?: boolean }>('stripes').some(
+      (row) => row.isLocked === false
+    )
+    for (const row of rows<RunColumns>('locked')) this.locked.set(row.id, toRun(row))
+    const read = rows<{ now: number } & (RunColumns | { id: null })>('readable')
     this.now = read[0]?.now ?? 0
     for (const row of read) if (row.id !== null) this.#read.set(row.id, toRun(row))
-    this.#unread = grouped(unread as (InboxColumns & { kind: 'signal' })[], (row) => [
+    this.#unread = grouped(rows<InboxColumns & { kind: 'signal' }>('unread'), (row) => [
       row.run_id,
       toSignal(row),
     ])
-    this.#children = grouped(children as { parent_id: string; id: string }[], (row) => [
+    this.#children = grouped(rows<{ parent_id: string; id: string }>('children'), (row) => [
       row.parent_id,
       row.id,
     ])
-    this.#kept = grouped(kept as KeptColumns[], ({ token, signal_id: id, ...row }) => [
+    this.#kept = grouped(rows<KeptColumns>('kept'), ({ token, signal_id: id, ...row }) => [
       token,
       { id, token, payload: row.payload, receivedAt: row.received_at },
     ])
-    this.#waiters = grouped(waiters as WaiterColumns[], (row) => [
+    this.#waiters = grouped(rows<WaiterColumns>('waiters'), (row) => [
       row.token,
       { runId: row.run_id, seq: row.seq },
     ])
     this.#inInbox = new Set(
-      ((inInbox ?? []) as KeptColumns[]).map((row) => signalKey(row.token, row.signal_id))
+      rows<KeptColumns>('inInbox').map((row) => signalKey(row.token, row.signal_id))
     )
   }
 
@@ -132,7 +136,7 @@ export class LockedRows implements LockedState {
       if (read) throw new HeldElsewhereError()
       return undefined
     }
-    if (!wanted.has(id)) throw new NotLockedError({ run: id })
+    if (!wanted.has(id)) throw new NotLockedError({ runs: [id] })
     return read
   }
 
@@ -147,14 +151,17 @@ export class LockedRows implements LockedState {
   }
 
   unreadSignals(runId: string, after: number): readonly SignalEntry[] {
-    if (!this.#needs.runs.has(runId)) throw new NotLockedError({ run: runId })
+    if (!this.#needs.runs.has(runId)) throw new NotLockedError({ runs: [runId] })
     return this.#unread.get(runId)?.filter(({ no }) => no > after) ?? []
   }
 
-  /** Of a run that was not foreseen to end: the batch begins anew, with it. */
+  /** What becomes of a run may become of its children: they are locked with their own, level by level. */
   awaitedChildren(runId: string): readonly string[] {
-    if (!this.#needs.ending.has(runId)) throw new NotLockedError({ ending: runId })
-    return this.#children.get(runId) ?? []
+    const { runs, ending } = this.#needs
+    if (!ending.has(runId)) throw new NotLockedError({ runs: [runId], ending: [runId] })
+    const children = this.#children.get(runId) ?? []
+    if (children.every((id) => runs.has(id) && ending.has(id))) return children
+    throw new NotLockedError({ runs: children, ending: children })
   }
 
   hasSignal(id: string, token: string): boolean {
@@ -165,7 +172,7 @@ export class LockedRows implements LockedState {
 
   /** Locked by their hashes, of which all are taken or none is worth anything. */
   #expectLocked(token: string) {
-    if (!this.#needs.tokens.has(token)) throw new NotLockedError({ token })
+    if (!this.#needs.tokens.has(token)) throw new NotLockedError({ tokens: [token] })
     if (this.#isTokenHeld) throw new HeldElsewhereError()
   }
 }
@@ -184,11 +191,11 @@ interface WaiterColumns {
 }
 
 function grouped<Row, Entry>(
-  rows: readonly Row[] | undefined,
+  rows: readonly Row[],
   convert: (row: Row) => [key: string, entry: Entry]
 ): Map<string, Entry[]> {
   const groups = new Map<string, Entry[]>()
-  for (const row of rows ?? []) {
+  for (const row of rows) {
     const [key, entry] = convert(row)
     const group = groups.get(key)
     if (group) group.push(entry)

@@ -14,6 +14,8 @@ export interface OwnedNews {
   inbox: readonly { runId: string; owner: string | null }[]
   /** Runs that ended and are nobody's child. */
   ended: readonly string[]
+  /** Runs whose lease was taken away; nobody says whose it was. */
+  revoked: readonly string[]
 }
 
 /**
@@ -24,8 +26,8 @@ export class Notices {
   /** Marks our own notifications. */
   readonly from: string
   #instances = new Set<string>()
-  #taking: ReadonlySet<string> = new Set()
-  #claimedAt = -Infinity
+  /** By claim key, when the last claim found less than it wanted. */
+  #taking = new Map<string, number>()
   #started = new Set<string>()
 
   constructor(from: string) {
@@ -39,8 +41,8 @@ export class Notices {
 
   /** Keys of which this process takes what becomes due: its last claim asked for them, and found less than it wanted. */
   get taking(): readonly string[] {
-    const isRecent = performance.now() - this.#claimedAt < CLAIM_TELLS_MS
-    return isRecent ? [...this.#taking] : []
+    const since = performance.now() - CLAIM_TELLS_MS
+    return [...this.#taking].flatMap(([key, at]) => (at > since ? [key] : []))
   }
 
   registered(instance: string): void {
@@ -49,12 +51,14 @@ export class Notices {
 
   removed(instance: string): void {
     this.#instances.delete(instance)
-    if (this.#instances.size === 0) this.#taking = new Set()
+    if (this.#instances.size === 0) this.#taking.clear()
   }
 
   claimed(claimKeys: readonly string[], { isSaturated }: { isSaturated: boolean }): void {
-    this.#taking = isSaturated ? new Set() : new Set(claimKeys)
-    this.#claimedAt = performance.now()
+    const now = performance.now()
+    for (const key of claimKeys)
+      if (isSaturated) this.#taking.delete(key)
+      else this.#taking.set(key, now)
   }
 
   started(runId: string): void {
@@ -70,7 +74,7 @@ export class Notices {
   }
 
   /** The payload of a notification; null = it concerns nobody else. */
-  payload({ due, inbox, ended }: OwnedNews): string | null {
+  payload({ due, inbox, ended, revoked }: OwnedNews): string | null {
     const taking = new Set(this.taking)
     const told = {
       from: this.from,
@@ -79,8 +83,10 @@ export class Notices {
         .filter(({ owner }) => owner === null || !this.#instances.has(owner))
         .map(({ runId }) => runId),
       ended,
+      revoked,
     }
-    if (told.due.length + told.inbox.length + told.ended.length === 0) return null
+    const { due: keys, inbox: runs } = told
+    if (keys.length + runs.length + ended.length + revoked.length === 0) return null
     const text = JSON.stringify(told)
     return Buffer.byteLength(text) <= MAX_BYTES
       ? text
@@ -96,7 +102,7 @@ export class Notices {
       due: new Set([...(told.due ?? []), ...(told.new ?? [])]),
       dueIn: null,
       inbox: new Set(told.inbox),
-      revoked: new Set(),
+      revoked: new Set(told.revoked),
       ended: new Set(told.ended),
     }
   }
@@ -110,6 +116,7 @@ interface Told {
   new?: string[] | null
   inbox?: string[] | null
   ended?: string[] | null
+  revoked?: string[] | null
 }
 
 function parsed(payload: string | undefined): Told | null {

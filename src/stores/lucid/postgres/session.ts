@@ -220,9 +220,9 @@ export class PostgresSession {
   #prepare(sql: string): PgQuery {
     let count = 0
     const text = sql.replaceAll('?', () => `$${++count}`)
-    const number = this.#prepared.size + 1
-    const isNamed = !this.isPooled && number <= MAX_PREPARED
-    const query = { ...(isNamed && { name: `durable_${number}` }), text, values: [] }
+    if (this.#prepared.size === MAX_PREPARED) return { text, values: [] }
+    const name = { name: `durable_${this.#prepared.size + 1}` }
+    const query = { ...(!this.isPooled && name), text, values: [] }
     this.#prepared.set(sql, query)
     return query
   }

@@ -1,0 +1,155 @@
+import { test } from '@japa/runner'
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  newRun,
+  parentLink,
+  record,
+  signal,
+  start,
+  startLeased,
+  SUSPEND,
+  suspendOnEnds,
+  turn,
+  waitForAll,
+  waitForSignal,
+} from '../../src/testing/conformance/writes.ts'
+import { PostgresDatabase } from './postgres_database.ts'
+import { SKIPPED } from './postgres_server.ts'
+
+test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
+  let database: PostgresDatabase
+  let store: LucidStore
+  let statements: string[]
+
+  group.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    database = await PostgresDatabase.create()
+    return () => database.remove()
+  })
+  group.each.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    statements = []
+    store = await database.store({ trace: (sql) => statements.push(sql) })
+    await store.registerWorker({
+      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
+    })
+    return () => database.clear()
+  })
+  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
+
+  async function count(work: () => Promise<unknown>) {
+    statements.length = 0
+    await work()
+    return statements.length
+  }
+
+  const ids = Array.from({ length: 10 }, (_, index) => `r${index}`)
+  const end = (id: string) => turn({ id, token: 1 }, { records: [record(0)], end: COMPLETE })
+
+  test('a one-step run that its starter executes takes 2, and 0.2 among ten', async ({
+    assert,
+  }) => {
+    const run = async (of: string[]) => {
+      await store.commit(of.map((id) => startLeased(id)))
+      const { answers } = await store.commit(of.map(end))
+      assert.isTrue(answers.every(({ type }) => type === 'committed'))
+    }
+    assert.equal(await count(() => run(['alone'])), 2)
+    assert.equal(await count(() => run(ids)), 2)
+  })
+
+  test('one that another worker claims takes 4: start, claim, load, end', async ({ assert }) => {
+    const run = async () => {
+      await store.commit([start('r1')])
+      const [row] = await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+      await store.load([{ runId: 'r1', resident: false, inboxAfter: 0 }])
+      if (row) await store.commit([end(row.id)])
+    }
+    assert.equal(await count(run), 4)
+    assert.equal((await store.getRun('r1'))?.status, 'completed')
+  })
+
+  test('a further step takes 1, and 0.1 among ten', async ({ assert }) => {
+    await store.commit(ids.map((id) => startLeased(id)))
+    const step = (of: string[], seq: number) => () =>
+      store.commit(of.map((id) => turn({ id, token: 1 }, { records: [record(seq)] })))
+    assert.equal(await count(step(['r1'], 0)), 1)
+    assert.equal(await count(step(ids, 1)), 1)
+  })
+
+  test('children are started with the suspension of their parent in 1, and end, waking it, in 1', async ({
+    assert,
+  }) => {
+    await store.commit([startLeased('p')])
+    const children = ids.map((id, index) => ({
+      run: newRun(`p.${id}`, { parent: parentLink('p', { index }) }),
+      acknowledge: false,
+    }))
+    const opened = [waitForAll(0, 'p.')]
+    const suspend = turn({ id: 'p', token: 1 }, { opened, children, end: suspendOnEnds(10) })
+    assert.equal(await count(() => store.commit([suspend])), 1)
+    const rows = await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+    assert.lengthOf(rows, 10)
+    assert.equal(await count(() => store.commit(rows.map(({ id }) => end(id)))), 1)
+    assert.equal(await store.nextDueIn([CLAIM_KEY]), 0)
+  })
+
+  test('a batch that touches tokens takes one round trip to lock and one to write', async ({
+    assert,
+  }) => {
+    await store.commit([startLeased('r1')])
+    await store.commit([
+      turn({ id: 'r1', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
+    ])
+    assert.equal(await count(() => store.commit([signal('s1', 'go')])), 12)
+    assert.deepEqual(
+      statements.map((sql) => sql.split(/\s+/)[0]),
+      [
+        ...['begin', 'select', 'select', 'select', 'select', 'select', 'select'],
+        ...['update', 'update', 'insert', 'select', 'commit'],
+      ]
+    )
+  })
+
+  test('an idle worker reads once a round, and writes nothing but its renewal', async ({
+    assert,
+  }) => {
+    await store.commit([start('unknown', { workflow: 'unknown' })])
+    const claim = { owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 }
+    const before = await database.query('select pg_current_wal_insert_lsn()::text as at')
+    assert.equal(await count(() => store.claim(claim)), 1)
+    assert.equal(await count(() => store.nextDueIn([CLAIM_KEY])), 1)
+    assert.equal(await count(() => store.recoverExpired()), 1)
+    const after = await database.query('select pg_current_wal_insert_lsn()::text as at')
+    assert.equal(before.length, after.length)
+    assert.equal(await count(() => store.renewWorker('w1')), 1)
+  })
+
+  test('lists and questions about runs read neither payloads nor history (P10)', async ({
+    assert,
+  }) => {
+    statements.length = 0
+    await store.listRuns({
+      ...{ status: 'pending', workflow: 'a', tag: 'b', namespace: 'c', parentId: 'd' },
+    })
+    await store.findStranded()
+    await store.childStates({ runId: 'r1', seq: 0 })
+    await store.nextDueIn([CLAIM_KEY])
+    assert.lengthOf(statements, 4)
+    for (const sql of statements) assert.notMatch(sql, /durable_payloads|durable_history/)
+  })
+
+  test('the few kinds of batches are few statements to prepare', async ({ assert }) => {
+    const run = async (round: number) => {
+      const of = ids.slice(0, 1 + (round % 10)).map((id) => `${id} ${round}`)
+      await store.commit(of.map((id) => startLeased(id)))
+      await store.commit(of.map((id) => turn({ id, token: 1 }, { records: [record(1)] })))
+      await store.commit(of.map(end))
+    }
+    statements.length = 0
+    for (let round = 0; round < 20; round++) await run(round)
+    assert.equal(new Set(statements).size, 3)
+  })
+})
