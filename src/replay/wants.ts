@@ -24,6 +24,8 @@ export class WantsBuffer {
   /** What was taken last: a turn that faults has taken no more than that. */
   #seenInbox: number
   #wants: Wants
+  /** Waits that the coming write opens, by position. */
+  #opened = new Map<number, NewWait>()
 
   constructor(params: { seenInbox: number; monotonic: () => number }) {
     this.#seenInbox = params.seenInbox
@@ -33,12 +35,13 @@ export class WantsBuffer {
 
   /** Waits that are opened by the coming write. */
   get opened(): readonly NewWait[] {
-    return this.#wants.opened
+    return [...this.#opened.values()]
   }
 
   /** Everything gathered; the next take begins anew. */
   take(): Wants {
-    const wants = this.#wants
+    const wants = { ...this.#wants, opened: [...this.#opened.values()] }
+    this.#opened.clear()
     this.#seenInbox = wants.seenInbox
     this.#wants = noWants(wants.seenInbox)
     return wants
@@ -72,12 +75,12 @@ export class WantsBuffer {
     const wait: NewWait = { ...none, ...terms, ...identityOf(call) }
     call.hasWait = true
     call.dueAt = wait.dueAt
-    this.#wants.opened = [...this.#wants.opened.filter(({ seq }) => seq !== call.seq), wait]
+    this.#opened.set(call.seq, wait)
   }
 
   close(call: OpenCall): void {
     if (!call.hasWait) return
-    this.#wants.opened = this.#wants.opened.filter(({ seq }) => seq !== call.seq)
+    this.#opened.delete(call.seq)
     this.#wants.closed.push(call.seq)
   }
 
