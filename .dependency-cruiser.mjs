@@ -60,7 +60,7 @@ const layers = {
   },
   options: {
     is: '(options|option_table)\\.ts$',
-    imports: ['core', 'contracts', 'errors', 'nearest_name'],
+    imports: ['core', 'contracts', 'errors', 'nearest_name', 'types'],
   },
   type_entry: { is: 'types/main\\.ts$', imports: ['everything'] },
   setup: { is: 'configure/', imports: [] },

@@ -2,6 +2,7 @@ export { configure } from './configure.ts'
 export { stubsRoot } from './stubs/main.ts'
 export { defineConfig, stores } from './src/define_config.ts'
 export { BaseWorkflow, workflowRef } from './src/base_workflow.ts'
+export { OnError } from './src/on_error.ts'
 export { defineStep, Step } from './src/step.ts'
 export { WorkflowEngine } from './src/engine/engine.ts'
 export { ChildError, FatalError, SchemaValidationError, StepError } from './src/errors.ts'
@@ -20,8 +21,12 @@ export type {
   StepRef,
 } from './src/types/step.ts'
 export type {
+  DeadLetter,
+  ErrorWithCode,
+  FailureRoute,
   InputOf,
   LazyWorkflowTarget,
+  OnErrorInput,
   OutputOf,
   RegisterOptions,
   RunHandle,
@@ -45,6 +50,13 @@ export type {
 } from './src/contracts/store.ts'
 export type { HistoryRecord, OperationKind, RecordStatus, Wait } from './src/core/history.ts'
 export type { Instant } from './src/core/instant.ts'
-export type { ParentLink, RunPhase, RunPriority, RunRow, RunStatus } from './src/core/run.ts'
+export type {
+  HandledRun,
+  ParentLink,
+  RunPhase,
+  RunPriority,
+  RunRow,
+  RunStatus,
+} from './src/core/run.ts'
 export type { SerializedError } from './src/core/serialized_error.ts'
 export type { MatchedFailure, RecordedCode } from './src/errors.ts'

@@ -114,6 +114,7 @@ export default class DurableProvider {
       discover: () => discovery.discover(),
       maker,
       options,
+      deadLetterWorkflow: options.deadLetterWorkflow ?? undefined,
       logger,
       inDevelopment: this.app.inDev,
     })

@@ -33,8 +33,10 @@ export const stores = {
    * Runs live in the application's database, on connections of their own.
    *
    * @param options.connection name of a Lucid connection; default: Lucid's default one
+   * @param options.direct PostgreSQL behind a transaction pooler: name of a Lucid connection that goes past it, for
+   * claims, leases and notifications; default: `connection`
    */
-  lucid(options: { connection?: string } = {}): StoreProvider {
+  lucid(options: { connection?: string; direct?: string } = {}): StoreProvider {
     return configProvider.create(async (app) => {
       const { lucidStoreOf } = await import('./stores/lucid/from_application.ts')
       return lucidStoreOf(app, options)

@@ -1,3 +1,5 @@
+import type { LazyWorkflowTarget } from './types/workflow.ts'
+
 /** What an option may be: the words for it, and the test. */
 interface OptionKind<T> {
   expected: string
@@ -20,6 +22,24 @@ function option<T>(
   row: Omit<OptionRow<T>, keyof OptionKind<T>>
 ): OptionRow<T> {
   return { ...kind, ...row }
+}
+
+/** Whether a value can name a workflow; a function is called only when the workflow is needed. */
+function namesWorkflow(value: unknown): boolean {
+  if (typeof value === 'string') return NAME.test(value)
+  if (typeof value === 'function') {
+    // A class that is no workflow would be called later, and throw a TypeError far away from the configuration.
+    const isClass = Function.prototype.toString.call(value).startsWith('class')
+    return !isClass || namesWorkflow(Reflect.get(value, 'workflow'))
+  }
+  return typeof value === 'object' && value !== null && isRef(value)
+}
+
+function isRef(value: object): boolean {
+  const name: unknown = Reflect.get(value, 'name')
+  const version: unknown = Reflect.get(value, 'version')
+  const isName = (text: unknown) => typeof text === 'string' && NAME.test(text)
+  return isName(name) && (version === undefined || isName(version))
 }
 
 function positiveInteger(expected: string): OptionKind<number> {
@@ -63,6 +83,10 @@ const path: OptionKind<string | null> = {
   expected: 'a path, absolute or from the root of the application',
   accepts: (value): value is string | null =>
     value === null || (typeof value === 'string' && value.length > 0),
+}
+const workflow: OptionKind<LazyWorkflowTarget | null> = {
+  expected: 'a workflow: its name, its class, a workflowRef(), or a function that returns one',
+  accepts: (value): value is LazyWorkflowTarget | null => value === null || namesWorkflow(value),
 }
 const nonDeterminism: OptionKind<'block' | 'fail'> = {
   expected: "'block' or 'fail'",
@@ -129,7 +153,14 @@ export const OPTIONS = {
     shownDefault: 'unlimited',
     unit: '',
     meaning:
-      'How often a run that was lost by its worker is taken up again before it ends `dead`. At least 3 is advised.',
+      'How often a run that was lost by its worker is taken up again before it ends `dead`. At least 3: below, healthy runs beside one that kills its process may end dead with it.',
+  }),
+  deadLetterWorkflow: option<LazyWorkflowTarget | null>(workflow, {
+    default: null,
+    shownDefault: 'none',
+    unit: '',
+    meaning:
+      'Takes care of runs that end `dead` and whose workflow names no handler of its own. By name, or as `() => import(...)`: configuration is loaded before the application.',
   }),
   namespaces: option(names, {
     default: ['default'],

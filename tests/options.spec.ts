@@ -92,6 +92,45 @@ test.group('Options | refusals', () => {
   }
 })
 
+class Plain {}
+class DeadRun {
+  static workflow = { name: 'ops.dead_run' }
+}
+class Spaced {
+  static workflow = { name: 'ops dead run' }
+}
+
+test.group('Options | deadLetterWorkflow', () => {
+  for (const { title, target } of [
+    { title: 'a name', target: 'ops.dead_run' },
+    { title: 'a class', target: DeadRun },
+    { title: 'a ref', target: { name: 'ops.dead_run', version: '2' } },
+    { title: 'a function, which is not called', target: () => assertNever() },
+  ]) {
+    test(`takes ${title} (DL-21)`, ({ assert }) => {
+      const options = resolveOptions({ deadLetterWorkflow: target })
+      assert.strictEqual<unknown>(options.deadLetterWorkflow, target)
+    })
+  }
+
+  for (const { title, target } of [
+    { title: 'a name with white space', target: 'ops dead run' },
+    { title: 'an empty name', target: '' },
+    { title: 'a class without a workflow', target: Plain },
+    { title: 'a class whose workflow has no name that can be used', target: Spaced },
+    { title: 'a ref whose version is no text', target: { name: 'ops.dead_run', version: 2 } },
+  ]) {
+    test(`refuses ${title}`, ({ assert }) => {
+      const resolve = () => resolveOptions({ deadLetterWorkflow: target })
+      assert.throws(resolve, /"deadLetterWorkflow" in config\/durable\.ts: .*expected a workflow/)
+    })
+  }
+})
+
+function assertNever(): never {
+  throw new Error('It was called')
+}
+
 test.group('Options | documentation', () => {
   test('docs/configuration.md is what the table says', async ({ assert }) => {
     const page = await readFile(new URL('../docs/configuration.md', import.meta.url), 'utf8')

@@ -35,7 +35,7 @@ This page is made from the table of options by \`node --import=@poppinss/ts-exec
 
 | store | meaning |
 | --- | --- |
-| \`stores.lucid({ connection? })\` | The application's database; default: Lucid's default connection. |
+| \`stores.lucid({ connection?, direct? })\` | The application's database; default: Lucid's default connection. \`direct\`: see [PostgreSQL](deployment.md#postgresql). |
 | \`stores.memory()\` | This process: every run is forgotten when it ends. For tests. |
 
 ## The worker

@@ -11,8 +11,12 @@ export type {
   StepRef,
 } from './step.ts'
 export type {
+  DeadLetter,
+  ErrorWithCode,
+  FailureRoute,
   InputOf,
   LazyWorkflowTarget,
+  OnErrorInput,
   OutputOf,
   RegisterOptions,
   RunHandle,
@@ -36,6 +40,13 @@ export type {
 } from '../contracts/store.ts'
 export type { HistoryRecord, OperationKind, RecordStatus, Wait } from '../core/history.ts'
 export type { Instant } from '../core/instant.ts'
-export type { ParentLink, RunPhase, RunPriority, RunRow, RunStatus } from '../core/run.ts'
+export type {
+  HandledRun,
+  ParentLink,
+  RunPhase,
+  RunPriority,
+  RunRow,
+  RunStatus,
+} from '../core/run.ts'
 export type { SerializedError } from '../core/serialized_error.ts'
 export type { MatchedFailure, RecordedCode } from '../errors.ts'
