@@ -10,13 +10,11 @@ export class PostgresDatabase {
   readonly name: string
   readonly server: PostgresServer
   readonly db: Database
-  #admin: pg.Client
   #stores: LucidStore[] = []
   #databases: Database[] = []
   #clients: pg.Client[] = []
 
-  private constructor(admin: pg.Client, params: { name: string; server: PostgresServer }) {
-    this.#admin = admin
+  private constructor(params: { name: string; server: PostgresServer }) {
     this.name = params.name
     this.server = params.server
     this.db = this.connection()
@@ -35,7 +33,8 @@ export class PostgresDatabase {
     const admin = await connectClient('postgres', server)
     const name = `durable_test_${randomUUID().slice(0, 8)}`
     await admin.query(`create database ${name}`)
-    return new PostgresDatabase(admin, { name, server })
+    await admin.end()
+    return new PostgresDatabase({ name, server })
   }
 
   /** An opened store in this process. */
@@ -80,7 +79,8 @@ export class PostgresDatabase {
     await this.closeStores()
     for (const client of this.#clients) await client.end()
     for (const db of this.#databases) await db.manager.closeAll()
-    await this.#admin.query(`drop database ${this.name} with (force)`)
-    await this.#admin.end()
+    const admin = await connectClient('postgres', this.server)
+    await admin.query(`drop database ${this.name} with (force)`)
+    await admin.end()
   }
 }

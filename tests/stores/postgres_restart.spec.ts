@@ -1,0 +1,103 @@
+import { test } from '@japa/runner'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  record,
+  start,
+  startLeased,
+  turn,
+} from '../../src/testing/conformance/writes.ts'
+import { TestProcess } from './sqlite_child.ts'
+import { PostgresDatabase } from './postgres_database.ts'
+import { findBinaries, PostgresInstance } from './postgres_instance.ts'
+
+const BINARIES = await findBinaries()
+const isRequired = Boolean(process.env.DURABLE_REQUIRE_SERVICES)
+const isSkipped = BINARIES === null && !isRequired
+const REASON = 'no programs of a PostgreSQL server are installed'
+
+test.group('PostgreSQL server of its own', (group) => {
+  let instance: PostgresInstance
+  let database: PostgresDatabase
+
+  group.setup(async () => {
+    if (isSkipped) return () => {}
+    instance = await PostgresInstance.start(BINARIES ?? '', [
+      `log_statement = 'all'`,
+      'fsync = off',
+    ])
+    return () => instance.remove()
+  })
+  group.each.setup(async () => {
+    if (isSkipped) return () => {}
+    database = await PostgresDatabase.create(instance.server)
+    return () => database.remove()
+  })
+  group.tap((each) => each.skip(isSkipped, REASON).timeout(120_000))
+
+  test('counts 2 statements for a one-step run that its starter executes alone, 1 for a further step, and 4 where another worker claims it', async ({
+    assert,
+  }) => {
+    const store = await database.store()
+    await store.registerWorker({
+      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
+    })
+    const step = (id: string, seq: number) => turn({ id, token: 1 }, { records: [record(seq)] })
+    const end = (id: string, seq: number) =>
+      turn({ id, token: 1 }, { records: [record(seq)], end: COMPLETE })
+    const counted = async (marker: string, work: () => Promise<unknown>) => {
+      await database.query(`select 'begin ${marker}'`)
+      await work()
+      await database.query(`select 'end ${marker}'`)
+      const log = await instance.log()
+      const [, after = ''] = log.split(`select 'begin ${marker}'`)
+      const [within = ''] = after.split(`select 'end ${marker}'`)
+      return within.match(/LOG: {2}(execute|statement)/g)?.slice(0, -1).length ?? 0
+    }
+    const alone = () => store.commit([startLeased('a')]).then(() => store.commit([end('a', 0)]))
+    assert.equal(await counted('alone', alone), 2)
+    await store.commit([startLeased('b')])
+    assert.equal(await counted('step', () => store.commit([step('b', 0)])), 1)
+    const claimed = async () => {
+      await store.commit([start('c')])
+      await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+      await store.load([{ runId: 'c', resident: false, inboxAfter: 0 }])
+      await store.commit([end('c', 0)])
+    }
+    assert.equal(await counted('claimed', claimed), 4)
+    assert.deepEqual(
+      (await store.listRuns({ status: 'completed' })).runs.map(({ id }) => id).toSorted(),
+      ['a', 'c']
+    )
+  })
+
+  for (const mode of ['fast', 'immediate'] as const) {
+    test(`a restart (${mode}) under load loses nothing and records nothing twice (P9)`, async ({
+      assert,
+    }) => {
+      const script = new URL('./postgres_restless_writer.ts', import.meta.url)
+      const { port } = instance.server
+      const writers = ['w1', 'w2'].map(
+        (name) => new TestProcess(script, [database.name, name, String(port)])
+      )
+      for (const one of writers) assert.equal(await one.line(), 'ready')
+      for (const one of writers) one.say('go')
+      for (const one of writers) assert.equal(await one.line(), 'writing')
+      await database.db.manager.closeAll()
+      await instance.restart({ mode })
+      for (const one of writers) one.say('stop')
+      const reports = await Promise.all(writers.map((one) => one.line()))
+      assert.deepEqual(await Promise.all(writers.map((one) => one.ended())), [0, 0])
+      const confirmed = reports.flatMap((report) => JSON.parse(report ?? '[]') as string[])
+      assert.isAbove(confirmed.length, 10)
+      const rows = await database.query<{ id: string; records: number; recoveries: number }>(
+        `select id, recovery_attempts as recoveries,
+          (select count(*)::integer from durable_history h where h.run_id = r.id) as records
+        from durable_runs r where status = 'completed'`
+      )
+      const found = new Map(rows.map((row) => [row.id, row]))
+      for (const id of confirmed)
+        assert.deepEqual(found.get(id), { id, records: 3, recoveries: 0 }, id)
+    })
+  }
+})
