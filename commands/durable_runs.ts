@@ -1,6 +1,7 @@
 import { flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { DurableCommand } from '../src/commands/durable_command.ts'
+import { handledInWords, runsHandling } from '../src/commands/handler_runs.ts'
 import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 
@@ -31,6 +32,11 @@ export default class DurableRuns extends DurableCommand {
   @flags.string({ description: 'Only runs that the run with this id has started' })
   declare parent?: string
 
+  @flags.string({
+    description: 'Only runs that take care of the run with this id; takes no other filter',
+  })
+  declare handles?: string
+
   @flags.number({ description: `At most so many runs: 1 to ${MOST}`, default: 50 })
   declare limit: number
 
@@ -48,10 +54,15 @@ export default class DurableRuns extends DurableCommand {
     if (!Number.isInteger(this.limit) || this.limit < 1 || this.limit > MOST) {
       return this.#refuse(`--limit must be a whole number from 1 to ${MOST}`)
     }
-    const engine = await this.app.container.make(WorkflowEngine)
     const { workflow, namespace, tag, parent: parentId, limit, after } = this
-    const query = { status, workflow, namespace, tag, parentId, limit, after }
-    const page = await engine.listRuns(query)
+    const query = { status, workflow, namespace, tag, parentId, after }
+    if (this.handles !== undefined && Object.values(query).some((value) => value !== undefined))
+      return this.#refuse('--handles takes no other filter')
+    const engine = await this.app.container.make(WorkflowEngine)
+    const page =
+      this.handles === undefined
+        ? await engine.listRuns({ ...query, limit })
+        : { runs: await runsHandling(engine, this.handles), next: null }
     if (this.json) {
       this.logger.log(JSON.stringify(page, null, 2))
       return
@@ -60,13 +71,15 @@ export default class DurableRuns extends DurableCommand {
       this.logger.info('No runs')
       return
     }
-    const table = this.ui.table().head(['run', 'workflow', 'status', 'error', 'created'])
+    const head = ['run', 'workflow', 'status', 'error', 'handles', 'created']
+    const table = this.ui.table().head(head)
     for (const run of page.runs) {
       table.row([
         run.id,
         `${run.workflow} (${run.version})`,
         run.status,
         run.errorCode ?? '',
+        run.handles ? handledInWords(run.handles) : '',
         new Date(run.createdAt).toISOString(),
       ])
     }

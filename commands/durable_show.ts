@@ -2,6 +2,8 @@ import { args, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { countChildren, statusesInWords } from '../src/commands/child_counts.ts'
 import { DurableCommand } from '../src/commands/durable_command.ts'
+import { handledInWords, type HandlerRun } from '../src/commands/handler_runs.ts'
+import { byPlace, placeOf } from '../src/commands/operation_place.ts'
 import { readableInstant, readableJson } from '../src/commands/readable.ts'
 import {
   forPrograms,
@@ -12,7 +14,7 @@ import {
 import { waitingFor } from '../src/commands/waiting_for.ts'
 import { errorLine } from '../src/core/error_line.ts'
 import type { HistoryRecord } from '../src/core/history.ts'
-import type { RunRow } from '../src/core/run.ts'
+import { isTerminal, type RunRow } from '../src/core/run.ts'
 import { decodeError, type SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import type { WorkflowRun } from '../src/engine/workflow_run.ts'
@@ -23,6 +25,25 @@ const LONGEST_ERROR = 80
 function errorOf({ error }: HistoryRecord): string {
   const line = error === null ? '' : errorLine(decodeError(error))
   return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR - 3)}...` : line
+}
+
+/** What a turn of the run does; null = it runs the body, as most do. */
+function phaseInWords({ phase, status }: WorkflowRun): string | null {
+  switch (phase) {
+    case 'body':
+      return null
+    case 'unwinding':
+      return isTerminal(status)
+        ? 'unwound: it has undone its steps'
+        : 'unwinding: it undoes its steps'
+    case 'following':
+      return isTerminal(status) ? 'followed its handler' : 'following its handler'
+  }
+}
+
+function handlerInWords({ runId, workflow, status, errorCode, isRetired }: HandlerRun): string {
+  const cause = errorCode === null ? '' : `, ${errorCode}`
+  return `${runId} (${workflow}): ${status}${cause}${isRetired ? '; retried since' : ''}`
 }
 
 /** Shows one run with its history and what it waits for. Exit codes: 0 shown, 1 there is no such run. */
@@ -39,7 +60,7 @@ export default class DurableShow extends DurableCommand {
 
   @flags.boolean({
     description:
-      'Print JSON: { run, history, waits, childCounts }, with --children also { children }',
+      'Print JSON: { run, history, waits, childCounts, handlers }, with --children also { children }',
   })
   declare json?: boolean
 
@@ -51,26 +72,30 @@ export default class DurableShow extends DurableCommand {
       this.logger.log(readableJson({ ...forPrograms(details), children }, 2))
       return
     }
-    this.#showRun(details.run)
+    this.#showRun(details)
     this.#showHistory(details)
     this.#showWaits(details)
     if (children) this.#showChildren(children)
   }
 
-  #showRun(run: WorkflowRun): void {
-    const { parent, error } = run
+  #showRun({ run, handlers }: RunDetails): void {
+    const { parent, error, handles } = run
     this.#showFacts([
       ['run', run.id],
       ['workflow', `${run.workflow}, version ${run.version}`],
       ['status', run.status],
+      ['phase', phaseInWords(run)],
       ['namespace', run.namespace],
       ['tags', run.tags.join(', ')],
       ['parent', parent && `${parent.runId}, operation ${parent.seq}, index ${parent.index}`],
+      ['handles', handles && handledInWords(handles)],
+      ...handlers.map((handler): [string, string] => ['handled by', handlerInWords(handler)]),
       ['worker', run.owner],
       ['recoveries', run.recoveryAttempts > 0 ? String(run.recoveryAttempts) : null],
       ['created', readableInstant(run.createdAt)],
       ['started', readableInstant(run.startedAt)],
       ['ended', readableInstant(run.endedAt)],
+      ['deadline', readableInstant(run.deadlineAt)],
       ['input', readableJson(run.input)],
       ['output', readableJson(run.output)],
       ...(error ? this.#factsOf(error, 'error') : []),
@@ -101,11 +126,13 @@ export default class DurableShow extends DurableCommand {
     if (history.length === 0) return
     const head = ['seq', 'operation', 'name', 'status', 'attempts', 'children', 'error', 'ended']
     const table = this.ui.table().head(head)
-    for (const record of history) {
+    const inOrder = history.toSorted((a, b) => a.generation - b.generation || byPlace(a, b))
+    for (const record of inOrder) {
+      const place = placeOf(record)
       const isLive = record.generation === 0
       const counts = isLive ? childCounts.get(record.seq) : undefined
       table.row([
-        isLive ? String(record.seq) : `${record.seq} (retired)`,
+        isLive ? place : `${place} (retired)`,
         record.kind,
         record.name,
         record.status,
@@ -121,9 +148,9 @@ export default class DurableShow extends DurableCommand {
   #showWaits({ waits, childCounts }: RunDetails): void {
     if (waits.length === 0) return
     const table = this.ui.table().head(['seq', 'operation', 'waits for', 'since'])
-    for (const wait of waits) {
+    for (const wait of waits.toSorted(byPlace)) {
       table.row([
-        String(wait.seq),
+        placeOf(wait),
         wait.kind,
         waitingFor(wait, childCounts.get(wait.seq) ?? countChildren([])),
         readableInstant(wait.openedAt),

@@ -3,6 +3,7 @@ import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { constants } from 'node:os'
 import { DurableCommand } from '../src/commands/durable_command.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
+import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { jsonOutput, logOutput, quiet, type WorkerOutput } from '../src/worker/work_output.ts'
 import { WorkReport } from '../src/worker/work_report.ts'
@@ -46,6 +47,7 @@ export default class DurableWork extends DurableCommand {
     const worker = new DurableWorker({
       engine,
       watchdog: isWatchdogWanted(this.app),
+      isCounted: !isUnderDevelopmentServer(),
       name: this.name,
       concurrency: this.concurrency,
     })

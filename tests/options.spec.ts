@@ -109,7 +109,7 @@ test.group('Options | deadLetterWorkflow', () => {
   ]) {
     test(`takes ${title} (DL-21)`, ({ assert }) => {
       const options = resolveOptions({ deadLetterWorkflow: target })
-      assert.strictEqual<unknown>(options.deadLetterWorkflow, target)
+      assert.strictEqual(options.deadLetterWorkflow as unknown, target)
     })
   }
 

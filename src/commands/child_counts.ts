@@ -19,7 +19,7 @@ export function countChildren(children: readonly ChildState[]): ChildCounts {
 }
 
 /** Such as `3 completed, 1 failed`, in the order of the statuses. */
-export function statusesInWords({ statuses }: ChildCounts): string {
+export function statusesInWords({ statuses }: Pick<ChildCounts, 'statuses'>): string {
   return RUN_STATUSES.filter((status) => statuses[status] !== undefined)
     .map((status) => `${statuses[status]} ${status}`)
     .join(', ')

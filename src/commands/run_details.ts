@@ -6,8 +6,8 @@ import type { WorkflowEngine } from '../engine/engine.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { countChildren, type ChildCounts } from './child_counts.ts'
-
-const PAGE = 1_000
+import { type HandlerRun, readHandlers } from './handler_runs.ts'
+import { runPages } from './run_pages.ts'
 
 /** A recorded operation with its payloads decoded. */
 interface ShownRecord extends Omit<HistoryRecord, 'output' | 'error'> {
@@ -27,6 +27,8 @@ export interface RunDetails {
   waits: Wait[]
   /** By position: of `all` and `allSettled`, and of children that are waited for. */
   childCounts: Map<number, ChildCounts>
+  /** The runs that take care of it: of its failures in order, then of its death. */
+  handlers: HandlerRun[]
 }
 
 /** Reads a run. Throws E_RUN_NOT_FOUND. */
@@ -40,28 +42,24 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
   const childCounts = new Map<number, ChildCounts>()
   for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
     childCounts.set(seq, countChildren(await engine.childStates({ runId, seq })))
-  return { run, history: records, waits, childCounts }
+  const handlers = await readHandlers(engine, { run, history: records })
+  return { run, history: records, waits, childCounts, handlers }
 }
 
 /** Every run that a run has started, in the order in which it did. */
 export async function readChildren(engine: WorkflowEngine, parentId: string): Promise<RunRow[]> {
-  const children: RunRow[] = []
-  let after: string | undefined
-  do {
-    const { runs, next } = await engine.listRuns({ parentId, limit: PAGE, after })
-    children.push(...runs)
-    after = next ?? undefined
-  } while (after !== undefined)
+  const pages = await Array.fromAsync(runPages(engine, { parentId }))
   const place = ({ parent }: RunRow) => parent ?? { seq: 0, index: 0 }
-  return children.sort((a, b) => place(a).seq - place(b).seq || place(a).index - place(b).index)
+  return pages.flat().sort((a, b) => place(a).seq - place(b).seq || place(a).index - place(b).index)
 }
 
 /** The same, for programs: with payloads decoded. */
-export function forPrograms({ run, history, waits, childCounts }: RunDetails): {
+export function forPrograms({ run, history, waits, childCounts, handlers }: RunDetails): {
   run: WorkflowRun
   history: ShownRecord[]
   waits: ShownWait[]
   childCounts: (ChildCounts & { seq: number })[]
+  handlers: HandlerRun[]
 } {
   return {
     run,
@@ -75,5 +73,6 @@ export function forPrograms({ run, history, waits, childCounts }: RunDetails): {
       ...(error !== null && { error: decodeError(error) }),
     })),
     childCounts: [...childCounts].map(([seq, counts]) => ({ seq, ...counts })),
+    handlers,
   }
 }

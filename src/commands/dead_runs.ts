@@ -1,0 +1,83 @@
+import type { RunQuery } from '../contracts/store.ts'
+import type { RunRow, RunStatus } from '../core/run.ts'
+import type { WorkflowEngine } from '../engine/engine.ts'
+import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
+import { type HandlerRun, readDeadLetterHandler } from './handler_runs.ts'
+import { runPages } from './run_pages.ts'
+
+/** Dead runs of one workflow that died of the same. */
+export interface DeadRunGroup {
+  workflow: string
+  code: string
+  /** Names of the steps that were at work when the runs were lost for the last time. */
+  steps: string[]
+  count: number
+  newest: { runId: string; endedAt: number | null; handler: HandlerRun | null }
+  /** How many of the handler runs stand where; statuses that none has are left out. */
+  handlers: Partial<Record<RunStatus, number>>
+}
+
+interface DeadRun {
+  row: RunRow
+  steps: string[]
+  handler: HandlerRun | null
+}
+
+/** So many runs are read at once. */
+const AT_ONCE = 16
+
+/** The dead runs that match, in groups by workflow and cause; the group of the newest run first. */
+export async function groupDeadRuns(
+  engine: WorkflowEngine,
+  filter: Pick<RunQuery, 'workflow' | 'tag' | 'namespace'>
+): Promise<DeadRunGroup[]> {
+  const groups = new Map<string, DeadRunGroup>()
+  for await (const page of runPages(engine, { ...filter, status: 'dead' }))
+    for (let start = 0; start < page.length; start += AT_ONCE) {
+      const rows = page.slice(start, start + AT_ONCE)
+      const dead = await Promise.all(rows.map((row) => readDeadRun(engine, row)))
+      for (const run of dead) addTo(groups, run)
+    }
+  return [...groups.values()].sort(
+    (a, b) => (b.newest.endedAt ?? 0) - (a.newest.endedAt ?? 0) || b.count - a.count
+  )
+}
+
+function addTo(groups: Map<string, DeadRunGroup>, { row, steps, handler }: DeadRun): void {
+  const { id: runId, workflow, endedAt } = row
+  const code = row.errorCode ?? ''
+  const newest = { runId, endedAt, handler }
+  const key = JSON.stringify([workflow, code, ...steps])
+  const group = groups.get(key) ?? { workflow, code, steps, count: 0, newest, handlers: {} }
+  groups.set(key, group)
+  group.count++
+  if ((endedAt ?? 0) > (group.newest.endedAt ?? 0)) group.newest = newest
+  if (handler) group.handlers[handler.status] = (group.handlers[handler.status] ?? 0) + 1
+}
+
+async function readDeadRun(engine: WorkflowEngine, row: RunRow): Promise<DeadRun> {
+  const [steps, handler] = await Promise.all([
+    stepsOf(engine, row.id),
+    readDeadLetterHandler(engine, row.id),
+  ])
+  return { row, steps, handler }
+}
+
+/** Named by the error of the run; none where that cannot be read. */
+async function stepsOf(engine: WorkflowEngine, runId: string): Promise<string[]> {
+  try {
+    const run = await engine.getRun(runId)
+    const details: unknown = run?.error?.details
+    const steps: unknown =
+      typeof details === 'object' && details !== null ? Reflect.get(details, 'steps') : null
+    return Array.isArray(steps) ? [...new Set(steps.flatMap(nameOf))].sort() : []
+  } catch (error) {
+    if (error instanceof E_UNREADABLE_PAYLOAD) return []
+    throw error
+  }
+}
+
+function nameOf(step: unknown): string[] {
+  const name: unknown = typeof step === 'object' && step !== null ? Reflect.get(step, 'name') : null
+  return typeof name === 'string' ? [name] : []
+}

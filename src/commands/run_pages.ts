@@ -1,0 +1,18 @@
+import type { RunQuery } from '../contracts/store.ts'
+import type { RunRow } from '../core/run.ts'
+import type { WorkflowEngine } from '../engine/engine.ts'
+
+const PAGE = 500
+
+/** Every run that matches, newest first, a page at a time. */
+export async function* runPages(
+  engine: WorkflowEngine,
+  query: Omit<RunQuery, 'limit' | 'after'>
+): AsyncGenerator<RunRow[], void> {
+  let after: string | undefined
+  do {
+    const { runs, next } = await engine.listRuns({ ...query, limit: PAGE, after })
+    if (runs.length > 0) yield runs
+    after = next ?? undefined
+  } while (after !== undefined)
+}
