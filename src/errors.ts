@@ -225,7 +225,7 @@ export const E_UNRESOLVABLE_WORKFLOW = createError<[workflow: string, problem: s
 export const E_CIRCULAR_WORKFLOW_IMPORT = createError<[first: string, second: string]>(
   'The workflow files %s and %s import each other, and one uses the class of the other before it is there. In one of ' +
     'them leave the import out and name the workflow: ctx.child(), ctx.startChild() and ctx.all() take its name or ' +
-    'workflowRef(name)',
+    "workflowRef(name), and onError, deadLetterWorkflow and engine.start() also a function: () => import('#workflows/...')",
   'E_CIRCULAR_WORKFLOW_IMPORT'
 )
 

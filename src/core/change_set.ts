@@ -127,9 +127,13 @@ export type Answer =
   | { type: 'signalled'; delivered: boolean }
   /**
    * `cancelled`: at once. `unwinding`: once its compensations are over. `over`: it had ended. `unknown`: there is no
-   * such run.
+   * such run. `runs`: those that ended by it, the children included; left out where the answer was lost and read back.
    */
-  | { type: 'cancelled'; outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown' }
+  | {
+      type: 'cancelled'
+      outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown'
+      runs?: readonly RunRow[]
+    }
   /** False: the run is not failed or dead any more, or there is none. */
   | { type: 'requeued'; done: boolean }
   /** False: the run executes, is due, or has ended, or there is none. */

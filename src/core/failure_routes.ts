@@ -15,17 +15,14 @@ export type RouteDecision<Route> =
   | { kind: 'unrouted'; reason: string }
   | { kind: 'none' }
 
-/** Ends of runs that are decisions of their own, and no failures of the body. */
-const NEVER: ReadonlySet<string> = new Set([
-  'cancelled',
-  'execution_timeout',
-  'max_recovery_attempts',
-])
 const SCHEMA_CODES: ReadonlySet<string> = new Set(['invalid_input', 'invalid_output'])
 
 /**
  * Which route a failure takes: that of its code, for schema failures then that of `schema_validation`, then the
  * catch-all. A handler that is in the chain of workflows that led here is not started again.
+ *
+ * It is asked about failures of bodies only: cancelling and dead-lettering end a run without it. A body that fails with
+ * `cancelled` or `max_recovery_attempts` has got that code from a child.
  *
  * @param params.chain workflows whose failures were routed on the way to this run, and its own
  */
@@ -35,7 +32,7 @@ export function decideRoute<Route extends FailureRouteRow>(params: {
   chain: readonly string[]
 }): RouteDecision<Route> {
   const { code, routes, chain } = params
-  if (code !== undefined && (UNROUTED_CODES.has(code) || NEVER.has(code))) return { kind: 'none' }
+  if (code !== undefined && UNROUTED_CODES.has(code)) return { kind: 'none' }
   const by = (wanted: string | null) => routes.find((route) => route.code === wanted)
   const exact = code === undefined ? undefined : by(code)
   const schema = code !== undefined && SCHEMA_CODES.has(code) ? by('schema_validation') : undefined

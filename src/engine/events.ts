@@ -1,3 +1,4 @@
+import { publish } from '../channels.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 
 /** What happens to runs in this process, for log lines and listeners. */
@@ -5,7 +6,7 @@ export interface RunEvents {
   /** A worker executes the run for the first time. */
   'run.started': RunEvent
   'run.completed': RunEvent
-  /** Compensations included. */
+  /** Its compensations, if it was to run any, are over. Told by the process that cancelled it or ran them. */
   'run.cancelled': RunEvent
   /** A failure was handed to a handler run. */
   'run.routed': RunEvent & { error: SerializedError; handlerRunId: string }
@@ -28,7 +29,10 @@ export interface RunEvent {
 export type RunEventName = keyof RunEvents
 type Listener<Name extends RunEventName> = (event: RunEvents[Name]) => void
 
-/** Listeners are called synchronously; what one throws neither reaches the engine nor the other listeners. */
+/**
+ * Listeners are called synchronously; what one throws neither reaches the engine nor the other listeners. Every event
+ * is published on its diagnostics channel too.
+ */
 export class RunEventEmitter {
   #listeners = new Map<RunEventName, Set<Listener<never>>>()
   #onError: (error: unknown) => void
@@ -51,5 +55,6 @@ export class RunEventEmitter {
         this.#onError(error)
       }
     }
+    publish(name, event)
   }
 }

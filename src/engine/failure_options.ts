@@ -1,42 +1,92 @@
 import { parseDuration } from '../core/duration.ts'
-import { E_INVALID_WORKFLOW } from '../errors.ts'
-import type { FailureRoute, WorkflowOptions } from '../types/workflow.ts'
+import { E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
+import type { FailureRoute, LazyWorkflowTarget, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
 import { codeOf } from './failure_routing.ts'
 
 type Given = Pick<WorkflowOptions, 'executionTimeout' | 'deadLetterWorkflow' | 'onError'>
 type Checked = Pick<WorkflowDefinition, 'timeoutMs' | 'deadLetterWorkflow' | 'onError'>
 
+/** Longer codes are recorded shortened. */
+const MAX_CODE_LENGTH = 200
+
 /** The checked options of a workflow that say what becomes of its failures. Throws E_INVALID_WORKFLOW. */
 export function failureOptions(name: string, given: Given): Checked {
   const { executionTimeout, deadLetterWorkflow = null, onError = [] } = given
-  const seen = new Set<string | null>()
-  for (const route of onError) {
-    const code = checkedCode(name, route)
-    if (seen.has(code))
-      throw new E_INVALID_WORKFLOW([
-        name,
-        code === null
-          ? '"onError" has two routes without a code: only one can take what no other does'
-          : `"onError" has two routes for the code "${code}". Keep one`,
-      ])
-    seen.add(code)
+  const refuse = (problem: string): never => {
+    throw new E_INVALID_WORKFLOW([name, problem])
   }
+  if (!Array.isArray(onError)) refuse('"onError" is a list of routes: [{ code, workflow }]')
+  const seen = new Map<string | null, FailureRoute>()
+  for (const route of onError) {
+    const problem = problemOf(route)
+    if (problem !== null) refuse(problem)
+    const code = codeOf(route.code)
+    const first = seen.get(code)
+    if (first) refuse(ambiguous(code, [first.workflow, route.workflow]))
+    seen.set(code, route)
+  }
+  if (deadLetterWorkflow !== null && !isTarget(deadLetterWorkflow))
+    refuse(`"deadLetterWorkflow" names no workflow. ${HOW_TO_NAME}`)
   const timeoutMs = executionTimeout === undefined ? null : parseDuration(executionTimeout)
   return { timeoutMs, deadLetterWorkflow, onError }
 }
 
-function checkedCode(name: string, route: FailureRoute): string | null {
-  const code = codeOf(route.code)
-  if (route.code !== undefined && code === null)
-    throw new E_INVALID_WORKFLOW([
-      name,
-      `the class ${String(Reflect.get(Object(route.code), 'name'))} in "onError" has no static "code"`,
-    ])
-  if (route.workflow === undefined)
-    throw new E_INVALID_WORKFLOW([
-      name,
-      `the route for "${code ?? '*'}" in "onError" names no workflow`,
-    ])
-  return code
+const HOW_TO_NAME =
+  'Give its name, its class, a workflowRef(), or a function that returns one of these'
+
+function problemOf(route: unknown): string | null {
+  if (typeof route !== 'object' || route === null)
+    return '"onError" holds something that is no route: { code, workflow }'
+  const { code, workflow } = route as Partial<FailureRoute>
+  const recorded = codeOf(code)
+  if (typeof code === 'function' && !isOwnCode(code))
+    return (
+      `the class ${code.name} in "onError" has no static "code" of its own, so no failure can be told by it. ` +
+      "Add: static readonly code = '...', and pass it to super()"
+    )
+  if (code !== undefined && (typeof recorded !== 'string' || !isCode(recorded)))
+    return (
+      `a route in "onError" has an invalid code, ${JSON.stringify(recorded ?? String(code))}: use 1 to ` +
+      `${MAX_CODE_LENGTH} characters without control characters, or leave it out for the route that takes the rest`
+    )
+  if (!isTarget(workflow))
+    return `the route for "${recorded ?? '*'}" in "onError" names no workflow. ${HOW_TO_NAME}`
+  return null
+}
+
+/** The code of FatalError itself is recorded on no failure. */
+function isOwnCode(code: FailureRoute['code'] & object): boolean {
+  const own = codeOf(code)
+  return typeof own === 'string' && own !== FatalError.code
+}
+
+function isCode(code: string): boolean {
+  return code.length >= 1 && code.length <= MAX_CODE_LENGTH && !/\p{Cc}/u.test(code)
+}
+
+function isTarget(value: unknown): value is LazyWorkflowTarget {
+  if (typeof value === 'string') return value !== ''
+  if (typeof value === 'function') return true
+  return (
+    typeof value === 'object' && value !== null && typeof Reflect.get(value, 'name') === 'string'
+  )
+}
+
+function ambiguous(
+  code: string | null,
+  handlers: readonly [LazyWorkflowTarget, LazyWorkflowTarget]
+): string {
+  const [first, second] = handlers.map((handler) => `"${shownHandler(handler)}"`)
+  return code === null
+    ? `"onError" has two routes without a code, to ${first} and to ${second}: only one can take what no other does`
+    : `"onError" has two routes for the code "${code}", to ${first} and to ${second}. Keep one`
+}
+
+/** A function is shown as it is written: what it returns is not known yet. */
+function shownHandler(handler: LazyWorkflowTarget): string {
+  if (typeof handler === 'string') return handler
+  if (typeof handler !== 'function') return handler.name
+  const named = 'workflow' in handler ? handler.workflow?.name : undefined
+  return named ?? String(handler)
 }

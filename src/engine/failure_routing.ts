@@ -1,10 +1,12 @@
+import { Exception } from '@poppinss/utils/exception'
 import type { NewChild, TurnEnd } from '../core/change_set.ts'
 import { decideRoute, type FailureRouteRow } from '../core/failure_routes.ts'
 import { handoffSeq, type NewWait } from '../core/history.ts'
 import { deriveId } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
-import { decodeError } from '../core/serialized_error.ts'
+import { decodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
+import { E_INVALID_WORKFLOW } from '../errors.ts'
 import type { LazyWorkflowTarget, FailureRoute } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
 import type { RunEventEmitter } from './events.ts'
@@ -33,14 +35,14 @@ export const DEAD_LETTER_PREFIX = 'dlq:'
 /** Decides who takes care of failed and dead runs, and makes the handler runs. */
 export class FailureRouting {
   #params: FailureRoutingParams
-  #routes = new WeakMap<WorkflowDefinition, Promise<ResolvedRoute[]>>()
 
   constructor(params: FailureRoutingParams) {
     this.#params = params
   }
 
   /**
-   * What a failure of a run comes to: its end, and what is written with it.
+   * What a failure of a body comes to: its end, and what is written with it. A route that cannot be followed is told
+   * of by `run.unrouted`, and the run fails.
    *
    * @param input encoded
    */
@@ -48,33 +50,30 @@ export class FailureRouting {
     row: RunRow,
     { failure, input }: { failure: TurnEnd & { kind: 'fail' }; input: string }
   ): Promise<{ end: TurnEnd & { kind: 'fail' | 'follow' }; changes: Changes }> {
-    const definition = this.#params.registry.workflow(row.workflow, row.version)
-    const routes = definition ? await this.routesOf(definition) : []
     const error = decodeError(failure.error)
+    const unrouted = { end: failure, changes: {} }
+    const definition = this.#params.registry.workflow(row.workflow, row.version)
+    if (!definition || definition.onError.length === 0) return unrouted
     const chain = [...row.routeChain, row.workflow]
-    const decision = decideRoute({ code: error.code, routes, chain })
-    switch (decision.kind) {
-      case 'none':
-        return { end: failure, changes: {} }
-      case 'unrouted':
-        this.#params.events.emit('run.unrouted', {
-          ...factsOf(row),
-          error,
-          reason: decision.reason,
-        })
-        return { end: failure, changes: {} }
-      case 'follow': {
-        const { route, tag } = decision
-        const { message, code, details } = error
-        const handed = {
-          runId: row.id,
-          workflow: row.workflow,
-          input: decode(input),
-          error: { message, code, details },
+    try {
+      const routes = await this.routesOf(definition)
+      const decision = decideRoute({ code: error.code, routes, chain })
+      switch (decision.kind) {
+        case 'none':
+          return unrouted
+        case 'unrouted':
+          this.#tellUnrouted(row, error, decision.reason)
+          return unrouted
+        case 'follow': {
+          const { route, tag } = decision
+          const changes = this.#handoff(row, { handler: route.handler, chain, input, error })
+          return { end: { ...failure, kind: 'follow', tag }, changes }
         }
-        const end = { ...failure, kind: 'follow' as const, tag }
-        return { end, changes: this.#handoff(row, { handler: route.handler, chain, handed }) }
       }
+    } catch (problem) {
+      const reason = `the routes of "${row.workflow}" cannot be followed: ${serializeError(problem).message}`
+      this.#tellUnrouted(row, error, reason)
+      return unrouted
     }
   }
 
@@ -105,26 +104,71 @@ export class FailureRouting {
     return [{ run, acknowledge: false }]
   }
 
-  /** The routes of a workflow with their handlers' names; resolved once. */
+  /**
+   * The routes of a workflow with their handlers as they are registered now. Rejects when a function that names one
+   * does, and with what resolving a workflow rejects with.
+   */
   routesOf(definition: WorkflowDefinition): Promise<ResolvedRoute[]> {
-    const known = this.#routes.get(definition)
-    if (known) return known
-    const routes = Promise.all(definition.onError.map((route) => this.#resolved(route)))
-    this.#routes.set(definition, routes)
-    routes.catch(() => this.#routes.delete(definition))
-    return routes
+    return Promise.all(definition.onError.map((route) => this.#resolved(definition.name, route)))
   }
 
-  async #resolved({ code, workflow }: FailureRoute): Promise<ResolvedRoute> {
-    const handler = await this.#params.resolve(workflow)
-    return { code: codeOf(code), workflow: handler.name, handler }
+  /**
+   * Finds every workflow that a registered one names for its failures and deaths, and so registers the classes among them: this
+   * process then takes their runs, whoever has stored them. Rejects as `routesOf`.
+   */
+  async resolveAll(): Promise<void> {
+    const seen = new Set<WorkflowDefinition>()
+    const isNew = (definition: WorkflowDefinition) => !seen.has(definition)
+    const { registry, resolve } = this.#params
+    for (let next = registry.workflows(); next.length > 0;) {
+      for (const definition of next) {
+        seen.add(definition)
+        await this.routesOf(definition)
+        if (definition.deadLetterWorkflow) await resolve(definition.deadLetterWorkflow)
+      }
+      next = registry.workflows().filter(isNew)
+    }
+    if (this.#params.deadLetterWorkflow) await resolve(this.#params.deadLetterWorkflow)
+  }
+
+  async #resolved(workflow: string, route: FailureRoute): Promise<ResolvedRoute> {
+    const code = codeOf(route.code)
+    try {
+      const handler = await this.#params.resolve(route.workflow)
+      return { code, workflow: handler.name, handler }
+    } catch (cause) {
+      if (cause instanceof Exception) throw cause
+      const problem = serializeError(cause).message
+      throw new E_INVALID_WORKFLOW(
+        [workflow, `the handler for "${code ?? '*'}" in "onError" cannot be loaded: ${problem}`],
+        { cause }
+      )
+    }
+  }
+
+  #tellUnrouted(row: RunRow, error: SerializedError, reason: string): void {
+    const { id, workflow, version, namespace } = row
+    const facts = { runId: id, workflow, version, namespace }
+    this.#params.events.emit('run.unrouted', { ...facts, error, reason })
   }
 
   #handoff(
     row: RunRow,
-    params: { handler: NamedWorkflow; chain: readonly string[]; handed: unknown }
+    params: {
+      handler: NamedWorkflow
+      chain: readonly string[]
+      input: string
+      error: SerializedError
+    }
   ): Changes {
-    const { handler, chain, handed } = params
+    const { handler, chain, input } = params
+    const { message, code, details } = params.error
+    const handed = {
+      runId: row.id,
+      workflow: row.workflow,
+      input: decode(input),
+      error: { message, code, details },
+    }
     const id = deriveId(row.id, `.onError.${row.handoffs}`)
     const seq = handoffSeq(row.handoffs)
     const run = newRun(handler, {
@@ -156,8 +200,4 @@ export class FailureRouting {
 export function codeOf(code: FailureRoute['code']): string | null {
   if (code === undefined) return null
   return typeof code === 'string' ? code : (code.code ?? null)
-}
-
-function factsOf({ id, workflow, version, namespace }: RunRow) {
-  return { runId: id, workflow, version, namespace }
 }

@@ -1,10 +1,9 @@
 import type { LoadedRun } from '../contracts/store.ts'
-import { handoffSeq, type NewRecord } from '../core/history.ts'
-import type { RunRow } from '../core/run.ts'
-import { outcomeOfChild } from '../replay/operations/child.ts'
+import { type ChildOutcome, handoffSeq, type NewRecord } from '../core/history.ts'
+import { isTerminal, type RunRow } from '../core/run.ts'
+import { decodeError, type SerializedError } from '../core/serialized_error.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
-import { RunWriter, type TurnEnding } from './run_writer.ts'
-import { decodeError, serializeError } from '../core/serialized_error.ts'
+import { type Changes, RunWriter, type TurnEnding } from './run_writer.ts'
 
 /** Settles a run whose failure was handed on with the outcome of its handler run. The body is never run again. */
 export class Follower implements Execution {
@@ -26,42 +25,45 @@ export class Follower implements Execution {
     const seq = handoffSeq(row.handoffs - 1)
     const wait = loaded.waits.find((open) => open.seq === seq)
     const seenInbox = loaded.inbox.at(-1)?.no ?? row.inboxSeq
-    const outcome = await this.#outcome(row, seq)
-    if (!outcome) {
-      const taken = loaded.inbox.some((entry) => entry.kind === 'child' && entry.event === 'taken')
-      if (taken)
-        return this.#writer.end({ seenInbox }, this.#writer.failWith(idTaken(wait?.target)))
-      return this.#writer.end(
-        { seenInbox },
-        { kind: 'suspend', dueAt: null, dueIn: null, needs: 1 }
+    const [handler] = await this.#params.store.childOutcomes({ runId: row.id, seq })
+    if (!handler || !isTerminal(handler.status)) {
+      const isTaken = loaded.inbox.some(
+        (entry) => entry.kind === 'child' && entry.event === 'taken'
       )
+      if (isTaken) return this.#leaveUnrouted({ seenInbox }, loaded, wait?.target ?? 'unknown')
+      const end = { kind: 'suspend', dueAt: null, dueIn: null, needs: 1 } as const
+      return this.#writer.end({ seenInbox }, end)
     }
+    const { output } = handler
+    const failure = output === null ? this.#writer.failWith(errorOf(handler)) : null
     const record: NewRecord = {
-      ...{ seq, kind: 'handoff' as const, name: wait?.name ?? 'onError', after: 0, ordinal: null },
-      status: outcome.status,
-      attempts: 1,
-      output: outcome.status === 'completed' ? outcome.output : null,
-      error: outcome.status === 'failed' ? outcome.error : null,
+      ...{ seq, kind: 'handoff' as const, name: wait?.name ?? `onError:${handler.runId}` },
+      ...{ after: 0, ordinal: null, attempts: 1, output },
+      status: failure ? 'failed' : 'completed',
+      error: failure?.error ?? null,
       durationMs: Math.max(0, loaded.now - (wait?.openedAt ?? loaded.now)),
     }
     const changes = { records: [record], closed: [seq], seenInbox }
-    if (outcome.status === 'completed')
-      return this.#writer.end(changes, { kind: 'complete', output: outcome.output })
-    return this.#writer.end(changes, this.#writer.failWith(decodeError(outcome.error)))
+    return this.#writer.end(changes, failure ?? { kind: 'complete', output: output! })
+  }
+
+  /** The run ends with the failure that was to be handed on. */
+  #leaveUnrouted(changes: Changes, loaded: LoadedRun, handlerId: string): Promise<TurnEnding> {
+    const error = decodeError(loaded.error!)
+    const reason = `the handler run could not be started: another run has the id "${handlerId}"`
+    this.#params.events.emit('run.unrouted', { ...this.#writer.facts, error, reason })
+    return this.#writer.end(changes, this.#writer.failWith(error))
   }
 
   drain(): void {}
   release(): void {}
   discard(): void {}
   async quiet(): Promise<void> {}
-
-  async #outcome(row: RunRow, seq: number) {
-    const [handler] = await this.#params.store.childOutcomes({ runId: row.id, seq })
-    return handler ? outcomeOfChild(handler, 'handler') : null
-  }
 }
 
-function idTaken(runId: string | null | undefined) {
-  const message = `The handler run could not be started: another run has the id "${runId ?? 'unknown'}"`
-  return { ...serializeError(new Error(message)), code: 'run_id_taken' }
+/** Its error as it is: the run ends with that of its handler, and not with one about it. */
+function errorOf({ status, error }: ChildOutcome): SerializedError {
+  return error === null
+    ? { name: 'Error', message: `The handler run is ${status}`, code: 'child_failed' }
+    : decodeError(error)
 }

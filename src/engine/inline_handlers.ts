@@ -12,23 +12,47 @@ export interface InlineHandler {
 
 const ON_ERROR: unique symbol = Symbol.for('@adonis-agora/durable:on_error')
 
+interface Mark {
+  key: string
+  code: FailureRoute['code']
+}
+
 interface Marked {
-  [ON_ERROR]?: { key: string; code: FailureRoute['code'] }[]
+  name: string
+  [ON_ERROR]?: Mark[]
 }
 
-/** Marks a method as the handler of failures with this code. */
-export function markOnError(target: object, key: string, code: FailureRoute['code']): void {
-  const owner = target.constructor as Marked
-  const own = Object.hasOwn(owner, ON_ERROR) ? (owner[ON_ERROR] ?? []) : []
-  owner[ON_ERROR] = [...own, { key, code }]
+/** Marks a method as the handler of failures with this code. Throws E_INVALID_WORKFLOW for what is no method. */
+export function markOnError(
+  target: object,
+  { key, code, method }: Mark & { method: unknown }
+): void {
+  const owner = (typeof target === 'function' ? target : target.constructor) as Marked
+  if (typeof target === 'function' || typeof method !== 'function')
+    throw new E_INVALID_WORKFLOW([
+      owner.name,
+      `@OnError() decorates methods of instances, and "${key}" is none`,
+    ])
+  owner[ON_ERROR] = [...marksOf(owner), { key, code }]
 }
 
-/** The handlers that a class declares beside its body. Throws E_INVALID_WORKFLOW. */
+function marksOf(owner: Marked): Mark[] {
+  return Object.hasOwn(owner, ON_ERROR) ? (owner[ON_ERROR] ?? []) : []
+}
+
+/** Marks of a class and of those it extends; a method that a class marks again has its own marks alone. */
+function inheritedMarks(target: object): Mark[] {
+  const parent: unknown = Object.getPrototypeOf(target)
+  const above = typeof parent === 'function' ? inheritedMarks(parent) : []
+  const own = marksOf(target as Marked)
+  const isMarkedAgain = (key: string) => own.some((mark) => mark.key === key)
+  return [...above.filter(({ key }) => !isMarkedAgain(key)), ...own]
+}
+
+/** The handlers that a class declares or inherits beside its body. Throws E_INVALID_WORKFLOW. */
 export function inlineHandlers(target: WorkflowClass, options: WorkflowOptions): InlineHandler[] {
   const { name } = options
-  const owner = target as Marked
-  const marked = Object.hasOwn(owner, ON_ERROR) ? (owner[ON_ERROR] ?? []) : []
-  const handlers: InlineHandler[] = marked.map(({ key, code }) => ({
+  const handlers: InlineHandler[] = inheritedMarks(target).map(({ key, code }) => ({
     name: `${name}.onError.${key}`,
     key,
     takes: { code },

@@ -276,7 +276,9 @@ export class TurnRunner implements Execution {
       const outcome = record.status === 'abandoned' ? this.#late.get(record.seq) : undefined
       return outcome ? { ...record, ...outcome } : record
     })
-    return this.#writer.end({ ...wants, records }, { ...failure, kind: 'unwind' })
+    // While compensations run, `cancelled` on the row says that the run was cancelled: a child's is no such thing.
+    const errorCode = failure.errorCode === 'cancelled' ? 'child_failed' : failure.errorCode
+    return this.#writer.end({ ...wants, records }, { ...failure, kind: 'unwind', errorCode })
   }
 
   #endOf(outcome: BodyOutcome): TurnEnd & { kind: 'complete' | 'fail' } {

@@ -255,6 +255,12 @@ export class Turn {
     }
   }
 
+  /** Positions of open operations that have a wait in the store: once the body has ended, nobody takes what comes for them. */
+  get openWaits(): number[] {
+    const calls = [...this.#open.values()].filter(({ hasWait }) => hasWait)
+    return calls.map(({ seq }) => seq)
+  }
+
   /** Whether the body has done something that a failure would have to undo, or may still be doing it. */
   get hasCompensables(): boolean {
     return this.#compensable.some(
@@ -435,12 +441,12 @@ export class Turn {
 
   /** The body has ended. What it asked for in its last window and did not wait for goes out with its end. */
   #conclude(body: BodyOutcome): void {
-    if (this.#params.isUnwinding) return this.#params.onSettled()
     const mismatch = this.#recorded.unreached()
     if (mismatch) {
       this.#body = null
       return this.#fail({ code: 'non_determinism', mismatch })
     }
+    if (this.#params.isUnwinding) return this.#params.onSettled()
     const forgotten = [...this.#unlistened].find(({ promise }) => !promise.listened)
     if (body.status === 'completed' && forgotten)
       this.#body = { status: 'not_awaited', seq: forgotten.seq, name: forgotten.name }
@@ -449,7 +455,11 @@ export class Turn {
       if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
       if (begin.kind === 'done') this.#wants.send(begin.signals)
     }
-    for (const call of this.#open.values()) if (call.state === 'running') this.#wants.abandon(call)
+    for (const call of this.#open.values()) {
+      if (call.state === 'running') this.#wants.abandon(call)
+      // A run whose body is over may go on: it must not take signals any more.
+      this.#wants.close(call)
+    }
     this.#params.onSettled()
   }
 
