@@ -55,6 +55,8 @@ export interface Dialect {
   /** Whether the locks on names exclude others; only then does a name say whose runs may be taken over. */
   readonly locksNames: boolean
   onForeignChange(listener: (news?: FlushNews) => void): () => void
+  /** Tells other processes, once the transaction of a caller commits, that a run of this key is due. */
+  tellThrough(client: Client, claimKey: string): Promise<void>
   /** Calls the listeners of this process: the clock has been moved, which concerns all. */
   tellListeners(): void
 }

@@ -137,6 +137,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
       const inserted = await this.#dialect.through(client, mine)
       if (inserted.length > 0) {
         for (const statement of rest) await this.#dialect.through(client, statement)
+        await this.#dialect.tellThrough(client, row.claimKey)
         return { type: 'started', created: true, run: row }
       }
     }

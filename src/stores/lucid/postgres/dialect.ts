@@ -16,6 +16,7 @@ import { KnownLeases } from './known_leases.ts'
 import { NoticeListener } from './listener.ts'
 import { SessionNames } from './names.ts'
 import { Notices } from './notices.ts'
+import { notify } from './notify.ts'
 import { PostgresWriter } from './writer.ts'
 
 export interface PostgresDialectOptions {
@@ -237,6 +238,14 @@ export class PostgresDialect implements Dialect {
 
   onForeignChange(listener: (news?: FlushNews) => void): () => void {
     return this.#listener.add(listener)
+  }
+
+  async tellThrough(client: Client, claimKey: string): Promise<void> {
+    const nothing = { inbox: [], ended: [], revoked: [] }
+    const payload = this.#notices.payload({ ...nothing, due: new Set([claimKey]) })
+    if (payload === null) return
+    const { sql, values } = notify(await this.#claiming.session(), payload)
+    await this.through(client, { sql, values })
   }
 
   tellListeners(): void {

@@ -18,6 +18,8 @@ const CLASSES: readonly (readonly [prefix: string, ErrorClass])[] = [
   ['55P03', 'lock'],
   ['08', 'connection'],
   ['25P03', 'connection'],
+  // A read-only server: after a switch-over the next connection may find the other one.
+  ['25006', 'connection'],
   ['25P04', 'connection'],
   ['57P', 'connection'],
   ['53300', 'connection'],

@@ -1,4 +1,5 @@
-import type { PgStatement, PostgresSession } from './session.ts'
+import type { Statement } from '../dialect.ts'
+import type { PostgresSession } from './session.ts'
 
 /** The channel of the installation whose tables are in the session's schema. */
 export function channelOf({ schema }: Pick<PostgresSession, 'schema'>): string {
@@ -6,6 +7,6 @@ export function channelOf({ schema }: Pick<PostgresSession, 'schema'>): string {
 }
 
 /** Told to all who listen when the transaction commits. */
-export function notify(session: PostgresSession, payload: string): PgStatement {
+export function notify(session: PostgresSession, payload: string): Statement {
   return { sql: 'select pg_notify(?, ?)', values: [channelOf(session), payload] }
 }

@@ -1,6 +1,6 @@
 import type { Value } from '../dialect.ts'
 import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
-import { PostgresDeadlineError } from './error_class.ts'
+import { errorClass, PostgresDeadlineError } from './error_class.ts'
 
 /** How long a statement may take, waits for locks included, in ms: default. */
 export const STATEMENT_MS = 10_000
@@ -97,13 +97,8 @@ export class PostgresSession {
 
   static async over(client: PgClient, options: SessionOptions): Promise<PostgresSession> {
     const session = new PostgresSession(client, options)
-    const lost = () => {
-      if (!session.#isOpen) return
-      session.#isOpen = false
-      options.onEnd()
-    }
-    client.on('error', lost)
-    client.on('end', lost)
+    client.on('error', () => session.#end())
+    client.on('end', () => session.#end())
     const query = { text: SET_UP, values: [client.processID, String(options.statementMs)] }
     const [result] = await session.#within([session.#client.query(query)])
     const found = result?.rows[0] as { schema: string | null; started: string } | undefined
@@ -194,6 +189,17 @@ export class PostgresSession {
     this.#client.connection.stream.destroy(error)
   }
 
+  #end(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#options.onEnd()
+  }
+
+  #lose(error: unknown): void {
+    this.#end()
+    this.drop(error instanceof Error ? error : new Error('The connection is lost'))
+  }
+
   #sendBegin(): Promise<PgResult>[] {
     const begin = this.#send(BEGIN)
     const { statementMs } = this.#options
@@ -239,6 +245,10 @@ export class PostgresSession {
         results.push(one.value)
       }
       return results
+    } catch (error) {
+      // Of no use any more, whether or not the socket is gone.
+      if (this.#isOpen && errorClass(error) === 'connection') this.#lose(error)
+      throw error
     } finally {
       clearTimeout(timer)
     }

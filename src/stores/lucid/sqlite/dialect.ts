@@ -86,6 +86,9 @@ export class SqliteDialect implements Dialect {
 
   withdrawn(): void {}
 
+  /** They see it in the file. */
+  async tellThrough(): Promise<void> {}
+
   async lockName(name: string): Promise<NameLock | null> {
     const { handle, file: databaseFile } = this.#connection
     const lock = takeNameLock(handle, { databaseFile, name })
