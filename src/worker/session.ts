@@ -70,6 +70,8 @@ export class WorkerSession implements Lease {
   /** Announces the process, takes over the runs of earlier instances of its name, and begins to renew. */
   async start(): Promise<void> {
     await this.#register({ takeOver: true })
+    // Whoever has taken the name has taken the runs over too: a renewal finds out.
+    this.#params.lock.onLost?.(() => this.#loop.trigger())
     this.#loop.start()
   }
 
