@@ -33,7 +33,7 @@ export class Holder {
 }
 
 /** Process ids of the sessions of durable that wait for a lock. */
-export async function waiting(database: PostgresDatabase): Promise<number[]> {
+async function waiting(database: PostgresDatabase): Promise<number[]> {
   const rows = await database.query<{ pid: number }>(
     `select pid from pg_stat_activity where datname = current_database() and application_name = 'durable'
       and wait_event_type = 'Lock' order by query_start`

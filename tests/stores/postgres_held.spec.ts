@@ -51,6 +51,16 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     return answer.answer
   }
 
+  async function laterType(answer: Answer | undefined) {
+    const { type } = await later(answer)
+    return type
+  }
+
+  async function statusOf(id: string) {
+    const run = await store.getRun(id)
+    return run?.status ?? null
+  }
+
   const end = (id: string) => turn({ id, token: 1 }, { records: [record(0)], end: COMPLETE })
 
   test('the others of the batch are written, and it is waited for on a third connection', async ({
@@ -73,7 +83,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     const answer = await later(answers[3])
     assert.equal(answer.type, 'committed')
     assert.deepEqual(await told.promise, ['r3'])
-    assert.equal((await store.getRun('r3'))?.status, 'completed')
+    assert.equal(await statusOf('r3'), 'completed')
     await untilSessions(database, 2)
   })
 
@@ -92,8 +102,9 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     )
     await holder.commit()
     const answers = [first.answers[0], second.answers[1], again.answers[0]].map(later)
+    const settled = await Promise.all(answers)
     assert.deepEqual(
-      (await Promise.all(answers)).map(({ type }) => type),
+      settled.map(({ type }) => type),
       ['committed', 'committed', 'committed']
     )
     const history = await store.getHistory('r1')
@@ -123,7 +134,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
       ['held', 'held', 'committed']
     )
     await holder.commit()
-    assert.equal((await later(answers[0])).type, 'committed')
+    assert.equal(await laterType(answers[0]), 'committed')
     assert.deepEqual(await later(answers[1]), { type: 'signalled', delivered: true })
     assert.deepEqual(await store.findStranded(), [])
   })
@@ -156,7 +167,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     assert.instanceOf(error, E_STORE_BUSY)
     await holder.rollback()
     await trx.rollback()
-    assert.equal((await later(answers[1])).type, 'committed')
+    assert.equal(await laterType(answers[1]), 'committed')
     assert.isNull(await store.getRun('new'))
   })
 
@@ -184,7 +195,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
       claimed.map(({ id }) => id),
       ids.filter((id) => id !== 'r3')
     )
-    assert.equal((await store.getRun('r3'))?.status, 'pending')
+    assert.equal(await statusOf('r3'), 'pending')
     await holder.rollback()
   })
 })

@@ -1,5 +1,5 @@
 import { test } from '@japa/runner'
-import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { CLAIM, claimStatement } from '../../src/stores/lucid/postgres/claim.ts'
 import type { PgClient } from '../../src/stores/lucid/postgres/driver.ts'
 import { FRAGMENTS } from '../../src/stores/lucid/postgres/fragments.ts'
@@ -64,7 +64,8 @@ test.group('PostgreSQL claims beside many sleepers', (group) => {
     assert.include(CLAIM, 'skip locked')
     for (const prepare of ['select 1', 'analyze durable_runs']) {
       await database.query(prepare)
-      const nodes = (await planOf('')).filter((node) => node['Index Name'])
+      const all = await planOf('')
+      const nodes = all.filter((node) => node['Index Name'])
       assert.deepEqual(
         nodes.map((node) => node['Index Name']),
         ['durable_runs_due', 'durable_runs_pkey', 'durable_runs_pkey']

@@ -65,8 +65,9 @@ test.group('PostgreSQL server of its own', (group) => {
       await store.commit([end('c', 0)])
     }
     assert.equal(await counted('claimed', claimed), 4)
-    assert.deepEqual(
-      (await store.listRuns({ status: 'completed' })).runs.map(({ id }) => id).toSorted(),
+    const { runs } = await store.listRuns({ status: 'completed' })
+    assert.sameMembers(
+      runs.map(({ id }) => id),
       ['a', 'c']
     )
   })

@@ -68,7 +68,8 @@ test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
       if (row) await store.commit([end(row.id)])
     }
     assert.equal(await count(run), 4)
-    assert.equal((await store.getRun('r1'))?.status, 'completed')
+    const run1 = await store.getRun('r1')
+    assert.equal(run1?.status, 'completed')
   })
 
   test('a further step takes 1, and 0.1 among ten', async ({ assert }) => {

@@ -1,5 +1,4 @@
-import type { FusedPlan } from './fused_plan.ts'
-import type { TurnShape } from './fused_turns.ts'
+import type { FusedPlan, TurnShape } from './fused_plan.ts'
 import { MAX_BYTES } from './notices.ts'
 import type { PgStatement } from './session.ts'
 import type { StatementParts } from './statement_parts.ts'

@@ -23,6 +23,16 @@ export interface FusedTurn {
 /** Something of a turn; `turn` is the number of that among the turns, from 1. */
 type OfTurn<T> = T & { runId: string; turn: number }
 
+/** Which parts of the statement the turns of a batch need. */
+export interface TurnShape {
+  /** One of them does not go on. */
+  changes: boolean
+  /** One of them ends its run. */
+  ends: boolean
+  /** One of them may end a run whose parent waits for it. */
+  wakes: boolean
+}
+
 /** A batch that one statement can write. Starts are in order of id, so that two batches insert in the same order. */
 export interface FusedPlan {
   starts: StartWrite[]
@@ -56,6 +66,14 @@ export function fusedPlan(
 
 export function isTerminalEnd({ kind }: FusedEnd): boolean {
   return kind === 'complete' || kind === 'fail'
+}
+
+export function shapeOf(turns: readonly FusedTurn[]): TurnShape {
+  return {
+    changes: turns.some(({ end }) => end.kind !== 'continue'),
+    ends: turns.some(({ end }) => isTerminalEnd(end)),
+    wakes: turns.some(({ mayWake }) => mayWake),
+  }
 }
 
 class Builder {

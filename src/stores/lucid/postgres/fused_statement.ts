@@ -2,9 +2,9 @@ import type { RunStatus } from '../../../core/run.ts'
 import { FRAGMENTS } from './fragments.ts'
 import { type Audience, newsPart, notification } from './fused_news.ts'
 import { closeWaits, openWaits, record } from './fused_operations.ts'
-import type { FusedPlan } from './fused_plan.ts'
+import { type FusedPlan, shapeOf, type TurnShape } from './fused_plan.ts'
 import { start, startChildren, tag } from './fused_runs.ts'
-import { change, clear, lock, pay, take, type TurnShape, wake } from './fused_turns.ts'
+import { change, clear, lock, pay, take, wake } from './fused_turns.ts'
 import type { PgStatement } from './session.ts'
 import { StatementParts } from './statement_parts.ts'
 
@@ -33,11 +33,7 @@ export interface FusedRow {
  */
 export function fusedStatement(plan: FusedPlan, audience: Audience): PgStatement {
   const { turns, starts, children, records, opened, closed } = plan
-  const shape: TurnShape = {
-    changes: turns.some(({ end }) => end.kind !== 'continue'),
-    ends: turns.some(({ end }) => end.kind === 'complete' || end.kind === 'fail'),
-    wakes: turns.some(({ mayWake }) => mayWake),
-  }
+  const shape = shapeOf(turns)
   const parts = new StatementParts()
   parts.add(`clock as materialized (select ${FRAGMENTS.now} as at)`)
   if (turns.length > 0) lock(parts, { turns, shape, audience })

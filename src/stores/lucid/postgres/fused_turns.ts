@@ -1,16 +1,6 @@
 import type { Audience } from './fused_news.ts'
-import { type FusedEnd, type FusedTurn, isTerminalEnd } from './fused_plan.ts'
+import { type FusedEnd, type FusedTurn, isTerminalEnd, type TurnShape } from './fused_plan.ts'
 import type { StatementParts } from './statement_parts.ts'
-
-/** Which parts the turns of a batch need. */
-export interface TurnShape {
-  /** One of them does not go on. */
-  changes: boolean
-  /** One of them ends its run. */
-  ends: boolean
-  /** One of them may end a run whose parent waits for it. */
-  wakes: boolean
-}
 
 const ENDED = `('completed', 'failed')`
 

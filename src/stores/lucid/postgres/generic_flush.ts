@@ -141,9 +141,9 @@ function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {
 function inOrder(
   writes: readonly Write[],
   known: ReadonlyMap<Write, Answer>,
-  folded: readonly Answer[]
+  others: readonly Answer[]
 ): Answer[] {
-  const left = folded.values()
+  const left = others.values()
   return writes.flatMap((write) => known.get(write) ?? left.next().value ?? [])
 }
 
