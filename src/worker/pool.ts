@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadedRun } from '../contracts/store.ts'
 import { isSuspectKey } from '../core/name.ts'
+import { isBeyondCap } from '../core/recovery.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { EngineContext, Slot } from '../engine/engine_context.ts'
@@ -83,8 +84,8 @@ export class RunPool {
     const loaded = await this.#load(rows, kept)
     for (const row of rows) {
       const run = loaded.get(row.id)
-      if (run) void this.#supervise(row, run, kept.get(row.id) ?? null)
-      else this.#freeSlot(row.id)
+      const resident = kept.get(row.id) ?? null
+      void this.#supervise(row, run ?? null, resident)
     }
   }
 
@@ -161,10 +162,16 @@ export class RunPool {
     }
   }
 
-  async #supervise(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
+  async #supervise(
+    row: RunRow,
+    loaded: LoadedRun | null,
+    resident: TurnRunner | null
+  ): Promise<void> {
     const { log } = this.#params.context
     try {
-      await this.#executePhases(row, loaded, resident)
+      if (loaded && row.owner === this.#params.lease.owner)
+        await this.#executePhases(row, loaded, resident)
+      else await this.#handBack(row, resident)
     } catch (err) {
       log.error({ err, runId: row.id }, 'A run could not be executed; it is offered again later')
       await new RunWriter(row, this.#params.context).block({}, serializeError(err)).catch(() => {})
@@ -172,26 +179,34 @@ export class RunPool {
     this.#freeSlot(row.id)
   }
 
+  /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
+  async #handBack(row: RunRow, resident: TurnRunner | null): Promise<void> {
+    resident?.discard(new Error('The run is not continued here'))
+    await new RunWriter(row, this.#params.context).write({}, { kind: 'release' })
+  }
+
   /** A run that is over in one phase may go on in another under the same lease. */
   async #executePhases(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
     const params = await this.#executionParams()
     const { maxRecoveryAttempts: cap } = this.#params.context.options
-    if (cap !== null && row.recoveryAttempts > cap) return this.#params.bury(row, loaded)
+    if (isBeyondCap(row, cap)) return this.#params.bury(row, loaded)
     let execution: Execution = resident ?? executionOf(row, params)
+    const begun = [execution]
     let ending = await this.#run(execution, { row, loaded, isResident: resident !== null })
     while (ending === 'unwinding') {
-      await execution.quiet()
       const next = execution.row
       const again = await this.#load([next], new Map())
       const reloaded = again.get(next.id)
-      if (!reloaded) return
+      if (!reloaded) return this.#handBack(next, null)
       execution = executionOf(next, params)
+      begun.push(execution)
       ending = await this.#run(execution, { row: next, loaded: reloaded, isResident: false })
     }
     if (ending === 'suspended' && execution instanceof TurnRunner && !this.#isDraining)
       this.#residents.keep(execution)
     else execution.discard(new Error(`The run is ${ending}`))
-    await execution.quiet()
+    // A step that does not heed its abort may outlive its phase.
+    await Promise.all(begun.map((each) => each.quiet()))
   }
 
   async #run(

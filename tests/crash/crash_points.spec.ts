@@ -30,6 +30,11 @@ function outcomesOf(picture: Picture): Scenario['outcomes'] {
   return outcomes
 }
 
+/** The run of an attempt. */
+function runOf(attempt: string): string {
+  return attempt.slice(0, attempt.lastIndexOf(':'))
+}
+
 /** Runs that were being executed at a kill are counted by whoever takes them up; no others are. */
 function countsDue(killed: readonly Picture[]) {
   const counts = new Map<string, number>()
@@ -54,6 +59,10 @@ function assertSurvived(
     const kills = killed.filter((picture) => inFlight(picture).has(attempt)).length
     assert.isAtMost(count, 1 + kills, `${at}: ${attempt}`)
   }
+  // Every body here awaits one step at a time: a second one in flight would have begun before the first was recorded.
+  for (const picture of killed)
+    for (const [runId, attempts] of Map.groupBy(inFlight(picture), runOf))
+      assert.isAtMost(attempts.length, 1, `${at}: in flight in ${runId}`)
   const counts = countsDue(killed)
   for (const [id, { run }] of end.runs)
     assert.equal(run.recoveryAttempts, counts.get(id) ?? 0, `${at}: recoveryAttempts of ${id}`)

@@ -53,9 +53,11 @@ export class Connection {
     for (const method of methods) this.#frozen.set(method, Promise.withResolvers())
   }
 
-  thaw(): void {
-    for (const { resolve } of this.#frozen.values()) resolve()
-    this.#frozen.clear()
+  thaw(methods: readonly Method[] = METHODS): void {
+    for (const method of methods) {
+      this.#frozen.get(method)?.resolve()
+      this.#frozen.delete(method)
+    }
   }
 
   async #through(method: Method, call: () => unknown): Promise<unknown> {

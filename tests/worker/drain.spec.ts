@@ -121,6 +121,22 @@ for (const kind of Object.keys(DATABASES))
       }
     })
 
+    test('hands back, uncounted, what it has claimed and could not load (DL-10, P4)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection } = await cluster.application(OPTIONS)
+      const starter = await cluster.application(OPTIONS)
+      connection.lose(new Error('The database is away'), ['load'])
+      const worker = await app.work()
+      await starter.engine.start(THREE, null, 'r')
+      await connection.called('load')
+      await worker.stop()
+      const run = await factsOf(engine, 'r')
+      assert.equal(run.status, 'suspended')
+      assert.equal(run.recoveryAttempts, 0)
+      assert.deepEqual(await engine.findStranded(), [])
+    })
+
     test('hands back runs of every kind at once: a step in flight, a retry, a child, a sleep and a signal, none of them counted and none stranded (DL-10, P4)', async ({
       assert,
     }) => {

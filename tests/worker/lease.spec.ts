@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { E_WORKER_NAME_TAKEN } from '../../src/errors.ts'
 import { Cluster, THREE } from './cluster.ts'
+import type { Connection } from './connection.ts'
 import { DATABASES } from './databases.ts'
 import { endOf, factsOf } from './run_facts.ts'
 import { until } from './until.ts'
@@ -16,6 +17,19 @@ for (const kind of Object.keys(DATABASES))
       return () => cluster.close()
     })
     const application = () => cluster.application(OPTIONS)
+
+    /** Lets the lease of the only live worker lapse, recovers it, and returns once the worker is a new instance. */
+    async function loseLease(connection: Connection): Promise<void> {
+      const store = await cluster.store()
+      const registering = connection.called('registerWorker')
+      connection.freeze(['renewWorker'])
+      await until(async () => {
+        const { workers } = await store.recoverExpired()
+        return workers === 1
+      })
+      connection.thaw(['renewWorker'])
+      await registering
+    }
 
     test('a worker that falls silent loses its run to another one after leaseMs, once and counted, and its own writes are refused from then on (DL-1, P1)', async ({
       assert,
@@ -40,7 +54,9 @@ for (const kind of Object.keys(DATABASES))
       assert.equal(other.gates[0].arrived, 0)
       const history = await other.engine.getHistory('r')
 
+      const writing = silent.connection.called('commit')
       silent.openAll()
+      await writing
       silent.connection.thaw()
       await silent.connection.called('registerWorker')
       assert.equal(silent.gates[2].arrived, 0)
@@ -56,14 +72,7 @@ for (const kind of Object.keys(DATABASES))
       const [before] = await engine.listWorkers()
       await engine.start(THREE, null, 'r')
       await gates[0].reached()
-      const store = await cluster.store()
-      connection.freeze(['renewWorker'])
-      await until(async () => {
-        const { runs } = await store.recoverExpired()
-        return runs === 1
-      })
-      connection.thaw()
-      await connection.called('registerWorker')
+      await loseLease(connection)
       openAll()
       const end = await endOf(engine, 'r')
       assert.equal(end.status, 'completed')
@@ -75,6 +84,75 @@ for (const kind of Object.keys(DATABASES))
       assert.equal(live[0]?.name, before?.name)
       assert.notEqual(live[0]?.instance, before?.instance)
       assert.equal(gates[0].arrived, 2)
+    })
+
+    test('a run that was claimed under a lease lost meanwhile is not begun, and the same process takes it up anew (P2)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection, gates, openAll } = await application()
+      const starter = await application()
+      await app.work()
+      connection.freeze(['load'])
+      await starter.engine.start(THREE, null, 'r')
+      await connection.called('load')
+      await loseLease(connection)
+      connection.thaw()
+      await gates[0].reached()
+      openAll()
+      const end = await endOf(engine, 'r')
+      assert.equal(end.status, 'completed')
+      assert.lengthOf(end.records, 3)
+      assert.equal(gates[0].arrived, 1)
+    })
+
+    test('a lease that is lost while a run is being begun makes way for a new instance at once', async ({
+      assert,
+    }) => {
+      const before = await cluster.application({ ...OPTIONS, drainMs: 50 })
+      const parentOn = ({ engine }: typeof before) =>
+        engine.register('parent', '1', (ctx) => ctx.child(THREE, null))
+      const parent = parentOn(before)
+      const first = await before.app.work()
+      await before.engine.start(parent, null, 'p')
+      await before.gates[0].reached()
+      await first.stop()
+
+      const { app, engine, connection, openAll } = await application()
+      parentOn({ ...before, engine })
+      openAll()
+      connection.freeze(['childStates'])
+      const beginning = connection.called('childStates')
+      await app.work()
+      await beginning
+      await loseLease(connection)
+      connection.thaw()
+      const end = await endOf(engine, 'p')
+      assert.equal(end.output, 'done')
+    })
+
+    test('a run that the same process took up again is handed back at its stop, whatever still ends of the turn it had lost (P4)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection, gates } = await cluster.application({
+        ...OPTIONS,
+        drainMs: 50,
+      })
+      const worker = await app.work()
+      await engine.start(THREE, null, 'r')
+      await gates[0].reached()
+      connection.freeze(['commit'])
+      const writing = connection.called('commit')
+      gates[0].open()
+      await writing
+      await loseLease(connection)
+      await gates[0].reached(2)
+      connection.thaw()
+      await gates[1].reached()
+      await worker.stop()
+      const run = await factsOf(engine, 'r')
+      assert.equal(run.status, 'suspended')
+      assert.equal(run.recoveryAttempts, 1)
+      assert.deepEqual(await engine.findStranded(), [])
     })
 
     test('no step starts while the lease may have lapsed, and it starts once the lease is certain again (P2)', async ({
