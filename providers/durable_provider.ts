@@ -8,6 +8,7 @@ import { Registry } from '../src/engine/registry.ts'
 import type { InstanceMaker } from '../src/engine/step_declarations.ts'
 import { E_INVALID_CONFIG } from '../src/errors.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
+import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { Loop } from '../src/worker/loop.ts'
 import { RunLog } from '../src/worker/run_log.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
@@ -57,7 +58,11 @@ export default class DurableProvider {
     const logger = await this.app.container.make('logger')
     // During development lines are printed for people: a fact each would take a line of its own.
     new RunLog({ log: logger, fields: !this.app.inDev }).followTrouble(engine)
-    this.#worker = new DurableWorker({ engine, watchdog: isWatchdogWanted(this.app) })
+    this.#worker = new DurableWorker({
+      engine,
+      watchdog: isWatchdogWanted(this.app),
+      isCounted: !isUnderDevelopmentServer(),
+    })
     // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
     this.app.listenOnce('SIGINT', () => void this.app.terminate())
     try {

@@ -1,4 +1,5 @@
 import type { LoadedRun } from '../contracts/store.ts'
+import type { NewChild } from '../core/change_set.ts'
 import type { RunRow } from '../core/run.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 import type { EngineContext } from './engine_context.ts'
@@ -24,10 +25,10 @@ export class DeadLetters {
 
   /** Ends the run and stores its handler run in one write; then tells listeners; then lets the handler start. */
   async bury(row: RunRow, loaded: LoadedRun): Promise<void> {
-    const { commits, routing, registry, log } = this.#context
+    const { commits, registry, log } = this.#context
     const writer = new RunWriter(row, this.#context)
     const { error, errorCode } = writer.failWith(causeOfDeath(row, loaded))
-    const children = await routing.deadLetter(row, { error, input: loaded.input! })
+    const children = await this.#handlerRun(row, { error, input: loaded.input! })
     const seenInbox = loaded.inbox.at(-1)?.no ?? 0
     const ending = await writer.end({ children, seenInbox }, { kind: 'die', error, errorCode })
     if (ending !== 'ended') return
@@ -39,6 +40,24 @@ export class DeadLetters {
             `here: run "${run.id}" waits for a worker that has it. Register the workflow, or correct its name`
         )
       await commits.write({ type: 'wake', runId: run.id })
+    }
+  }
+
+  /** A run whose handler cannot even be named is dead all the same: executing it again is what must not happen. */
+  async #handlerRun(
+    row: RunRow,
+    letter: { error: string; input: string }
+  ): Promise<readonly NewChild[]> {
+    const { routing, log } = this.#context
+    try {
+      return await routing.deadLetter(row, letter)
+    } catch (err) {
+      log.error(
+        { err },
+        `Run "${row.id}" is dead, and its deadLetterWorkflow could not be resolved: no handler run is started. ` +
+          'Correct the option, and start the handler by hand'
+      )
+      return []
     }
   }
 

@@ -11,6 +11,7 @@ import type { Answer } from '../core/change_set.ts'
 import type { HistoryRecord, Wait } from '../core/history.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
+import { suspectFrom } from '../core/recovery.ts'
 import type { NewRun, RunRow } from '../core/run.ts'
 import { encodeError } from '../core/serialized_error.ts'
 import { E_ENGINE_STOPPED, E_RUN_ID_TAKEN, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
@@ -261,6 +262,19 @@ export class WorkflowEngine {
     return this.#deadLetters.onDead(listener)
   }
 
+  /**
+   * One pass of recovery, as every worker makes it again and again: the runs of processes whose lease has expired become
+   * due, and count a recovery when a worker takes them up. Resolves to how many processes and runs were found lost.
+   * A worker waits until its own connection has been healthy for `leaseMs`; a caller of this decides that for itself.
+   */
+  async recoverIncomplete(): Promise<{ workers: number; runs: number }> {
+    const store = await this.#open()
+    const cap = this.#deps.options.maxRecoveryAttempts
+    const found = await store.recoverExpired({ suspectFrom: suspectFrom(cap) })
+    if (found.runs > 0) this.context.news.anything()
+    return found
+  }
+
   /** Ends a run that was lost once too often. For workers. */
   bury(row: RunRow, loaded: LoadedRun): Promise<void> {
     return this.#deadLetters.bury(row, loaded)
@@ -372,6 +386,8 @@ export class WorkflowEngine {
     const answer = await this.context.commits.write(write)
     if (answer.type === 'refused') throw answer.error
     if (answer.type !== 'cancelled') throw new Error(`Unexpected answer "${answer.type}"`)
+    for (const { id, workflow, version, namespace } of answer.runs ?? [])
+      this.context.events.emit('run.cancelled', { runId: id, workflow, version, namespace })
     return answer.outcome
   }
 

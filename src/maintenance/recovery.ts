@@ -1,5 +1,3 @@
-import type { LeaseStore } from '../contracts/store.ts'
-
 /** What recurring upkeep looks like. */
 export interface MaintenanceTask {
   name: string
@@ -13,19 +11,19 @@ export interface MaintenanceTask {
  * whole lease does: after an outage of the database every lease is old, and nobody has crashed.
  */
 export function recovery(params: {
-  store: LeaseStore
+  /** One pass. */
+  recover: () => Promise<{ workers: number; runs: number }>
   leaseMs: number
   healthyMs: () => number
-  suspectFrom: number
   onRecovered: (found: { workers: number; runs: number }) => void
 }): MaintenanceTask {
-  const { store, leaseMs, healthyMs, suspectFrom, onRecovered } = params
+  const { recover, leaseMs, healthyMs, onRecovered } = params
   return {
     name: 'recovery',
     intervalMs: Math.max(100, Math.floor(leaseMs / 6)),
     async runOnce() {
       if (healthyMs() < leaseMs) return
-      const found = await store.recoverExpired({ suspectFrom })
+      const found = await recover()
       if (found.workers > 0) onRecovered(found)
     },
   }

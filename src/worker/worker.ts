@@ -2,13 +2,14 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { NameLock, Store } from '../contracts/store.ts'
 import type { FlushNews } from '../core/change_set.ts'
-import type { RunRow } from '../core/run.ts'
 import { claimKey, ordinaryKey, suspectKey } from '../core/name.ts'
+import { suspectFrom } from '../core/recovery.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
 import { E_WORKER_NAME_TAKEN } from '../errors.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
+import { RouteCheck } from '../maintenance/route_check.ts'
 import { timeouts } from '../maintenance/timeouts.ts'
 import { Loop } from './loop.ts'
 import { RunPool } from './pool.ts'
@@ -27,6 +28,8 @@ export interface WorkerParams {
   watchdog?: boolean | undefined
   /** Whether runs that this process loses count as recoveries; false under the development server. Default true. */
   isCounted?: boolean | undefined
+  /** How long after its start a failure route that nobody serves is looked at again and reported, in ms. Default 30 s. */
+  routeRecheckMs?: number | undefined
 }
 
 const MAX_CLAIM = 100
@@ -59,11 +62,12 @@ export class DurableWorker implements Starter {
     const context = this.#context
     const store = await context.store()
     await context.discover()
+    await context.routing.resolveAll()
     const { name, lock } = await this.#lockName(store)
-    const { leaseMs, hangMs } = context.options
+    const { leaseMs, hangMs, maxRecoveryAttempts: cap } = context.options
     const session = new WorkerSession({
       ...{ store, name, lock, leaseMs, log: context.log },
-      ...{ suspectFrom: this.#suspectFrom, isCounted: this.#params.isCounted ?? true },
+      ...{ suspectFrom: suspectFrom(cap), isCounted: this.#params.isCounted ?? true },
       descriptor: () => JSON.stringify(this.#descriptor()),
       onLost: () => {
         context.log.warn('The lease of this worker was recovered by others: its turns are void')
@@ -82,8 +86,8 @@ export class DurableWorker implements Starter {
       bury: (row, loaded) => this.#params.engine.bury(row, loaded),
     })
     const recoveries = recovery({
-      ...{ store, leaseMs, healthyMs: () => session.healthyMs },
-      suspectFrom: this.#suspectFrom,
+      recover: () => this.#params.engine.recoverIncomplete(),
+      ...{ leaseMs, healthyMs: () => session.healthyMs },
       onRecovered: ({ workers, runs }) => {
         context.log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
         this.#suspectsSoughtAt = -Infinity
@@ -103,6 +107,12 @@ export class DurableWorker implements Starter {
     const loopOf = ({ runOnce, intervalMs }: MaintenanceTask) =>
       new Loop({ pass: () => runOnce().then(() => intervalMs), retryMs: RETRY_MS, onError })
     const upkeep = [recoveries, sweeps, revoked].map(loopOf)
+    const check = new RouteCheck({
+      find: () => this.#params.engine.unservedOnErrorRoutes(),
+      warn: (message) => context.log.warn(message),
+      recheckMs: this.#params.routeRecheckMs,
+    })
+    const routes = new Loop({ pass: () => check.runOnce(), retryMs: RETRY_MS, onError })
     const unsubscribe = [
       context.news.onDue((news) => this.#onDue(news)),
       context.news.onAnything(() => {
@@ -114,13 +124,14 @@ export class DurableWorker implements Starter {
       attributeUnhandledRejections(),
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
-    this.#parts = { name, store, session, pool, claims, upkeep, unsubscribe, watchdog }
+    const startedAt = performance.now()
+    this.#parts = { name, store, session, pool, claims, upkeep, routes, unsubscribe, watchdog, startedAt }
     this.#warnOfLowCap()
     await session.start()
     await store.offerBlocked(this.#keys())
     context.starter = this
     claims.start()
-    for (const loop of upkeep) loop.start()
+    for (const loop of [...upkeep, routes]) loop.start()
   }
 
   /** What it is. Once it has been started. */
@@ -181,7 +192,7 @@ export class DurableWorker implements Starter {
     if (!parts) return
     const context = this.#context
     if (context.starter === this) context.starter = null
-    await Promise.all([parts.claims, ...parts.upkeep].map((loop) => loop.stop()))
+    await Promise.all([parts.claims, parts.routes, ...parts.upkeep].map((loop) => loop.stop()))
     await parts.pool.drain(context.options.drainMs)
     await context.commits.idle()
     await parts.session.stop()
@@ -201,6 +212,7 @@ export class DurableWorker implements Starter {
     const { pollMs, idlePollMs } = this.#context.options
     const claimKeys = this.#keys()
     if (claimKeys.length === 0 || !session.isHeld) return pollMs
+    const suspects = this.#hasBacklog && this.#isTimeForSuspects ? await this.#takeSuspect() : 0
     const limit = Math.min(pool.free, MAX_CLAIM)
     if (limit === 0) {
       this.#hasBacklog = true
@@ -208,11 +220,11 @@ export class DurableWorker implements Starter {
     }
     const rows = await store.claim({ owner: session.owner, claimKeys, limit })
     this.#hasBacklog = rows.length === limit
-    if (!this.#hasBacklog && this.#isTimeForSuspects) rows.push(...(await this.#claimSuspect()))
     if (rows.length > 0) await pool.execute(rows)
     if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
+    const found = suspects + rows.length + (this.#isTimeForSuspects ? await this.#takeSuspect() : 0)
     const dueIn = await store.nextDueIn(claimKeys)
-    this.#pauseMs = rows.length > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
+    this.#pauseMs = found > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
     return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
   }
 
@@ -220,20 +232,28 @@ export class DurableWorker implements Starter {
    * A run that was lost before is executed with no other such run beside it: if it is what kills its workers, nobody
    * else is counted for it again and again.
    */
-  async #claimSuspect(): Promise<RunRow[]> {
-    const { store, session } = this.#started()
+  async #takeSuspect(): Promise<number> {
+    const { store, session, pool } = this.#started()
     const claimKeys = this.#keys().map(suspectKey)
     const rows = await store.claim({ owner: session.owner, claimKeys, limit: 1 })
     this.#hasSuspects = rows.length > 0
     this.#suspectsSoughtAt = performance.now()
-    return rows
+    if (rows.length > 0) await pool.execute(rows)
+    return rows.length
   }
 
-  /** They are rare: one look in a while finds the first, and each that has gone makes room for the next. */
+  /**
+   * They are rare: one look in a while finds the first, and each that has gone makes room for the next. While others
+   * wait for slots, a suspect gets one now and then, and not at once when the worker starts: one that kills every
+   * process would else keep them waiting for ever.
+   */
   get #isTimeForSuspects(): boolean {
-    if (this.#started().pool.hasSuspect) return false
+    const { pool, startedAt } = this.#started()
+    if (pool.hasSuspect || pool.free === 0) return false
     const { pollMs } = this.#context.options
-    return this.#hasSuspects || performance.now() - this.#suspectsSoughtAt >= pollMs
+    const sought = this.#suspectsSoughtAt
+    if (this.#hasBacklog) return performance.now() - Math.max(sought, startedAt) >= pollMs
+    return this.#hasSuspects || performance.now() - sought >= pollMs
   }
 
   /** With less, a run that only happened to be beside one that kills its process may be given up with it. */
@@ -243,10 +263,6 @@ export class DurableWorker implements Starter {
       this.#context.log.warn(
         `maxRecoveryAttempts is ${cap}: below 3, healthy runs may end dead beside one that kills its process`
       )
-  }
-
-  get #suspectFrom(): number {
-    return Math.min(2, this.#context.options.maxRecoveryAttempts ?? Infinity)
   }
 
   #onDue({ due, dueIn }: FlushNews): void {
@@ -309,6 +325,10 @@ interface Parts {
   claims: Loop
   /** Recovery, time-outs, runs taken away. */
   upkeep: Loop[]
+  /** The check of failure routes. */
+  routes: Loop
   unsubscribe: (() => void)[]
   watchdog: Watchdog | null
+  /** Reading of the monotonic clock. */
+  startedAt: number
 }

@@ -5,7 +5,7 @@ import { resolveOptions, type GivenOptions } from '../../src/options.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { RunLogger } from '../../src/types/step.ts'
-import { DurableWorker } from '../../src/worker/worker.ts'
+import { DurableWorker, type WorkerParams } from '../../src/worker/worker.ts'
 
 /** Keeps what was logged, for assertions. */
 export class LogCapture implements RunLogger {
@@ -32,6 +32,7 @@ export class DurableApp {
 
   constructor(params: AppParams = {}) {
     const store = params.store ?? new MemoryStore(new MemoryDatabase())
+    const options = resolveOptions(params.options)
     this.engine = new WorkflowEngine({
       registry: this.registry,
       openStore: async () => store,
@@ -39,13 +40,14 @@ export class DurableApp {
       maker: {
         make: async (target) => Reflect.construct(target as new () => object, []) as object,
       },
-      options: resolveOptions(params.options),
+      options,
+      deadLetterWorkflow: options.deadLetterWorkflow ?? undefined,
       logger: this.log,
       inDevelopment: params.inDevelopment ?? false,
     })
   }
 
-  async work(params: { name?: string; concurrency?: number } = {}): Promise<DurableWorker> {
+  async work(params: Omit<WorkerParams, 'engine'> = {}): Promise<DurableWorker> {
     const worker = new DurableWorker({ engine: this.engine, ...params })
     this.#workers.push(worker)
     await worker.start()
