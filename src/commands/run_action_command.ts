@@ -1,7 +1,7 @@
 import { args, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import type { RunStatus } from '../core/run.ts'
-import { WorkflowEngine } from '../engine/engine.ts'
+import type { WorkflowEngine } from '../engine/engine.ts'
 import { DurableCommand } from './durable_command.ts'
 import { EXIT_CODES, type ExitCode } from './exit_codes.ts'
 import { type ActionResult, actOnRuns, exitCodeOf, type RunAction } from './run_action.ts'

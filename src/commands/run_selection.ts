@@ -41,9 +41,6 @@ export function selectRuns(params: {
     const flags = '--status, --workflow, --tag or --namespace'
     return { ...wrong(`Without run ids it takes a filter: ${flags}`), isRefused: true }
   }
-  // What a script left empty was meant to narrow the selection.
-  const empty = given.find(([, value]) => value === '')
-  if (empty) return { ...wrong(`--${empty[0]} is empty`), isRefused: true }
   const { status, workflow, tag, namespace } = filter
   const chosen = status === undefined ? statuses : statuses.filter((known) => known === status)
   if (chosen.length > 0) return { kind: 'filter', statuses: chosen, workflow, tag, namespace }

@@ -3,9 +3,10 @@ import type { Kernel } from '@adonisjs/core/ace'
 import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
 import { pathToFileURL } from 'node:url'
-import { defineConfig } from '../../src/define_config.ts'
+import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { DurableWorker } from '../../src/worker/worker.ts'
 
 export interface CommandApp {
   app: ApplicationService
@@ -16,7 +17,10 @@ export interface CommandApp {
 }
 
 /** A console application on a memory store, started, whose kernel keeps what commands print. */
-export async function commandApp(basePath: string): Promise<CommandApp> {
+export async function commandApp(
+  basePath: string,
+  options: DurableConfig = {}
+): Promise<CommandApp> {
   const store = new MemoryStore()
   const app = new IgnitorFactory()
     .withCoreProviders()
@@ -24,7 +28,10 @@ export async function commandApp(basePath: string): Promise<CommandApp> {
     .merge({
       rcFileContents: { providers: [() => import('../../providers/durable_provider.ts')] },
       config: {
-        durable: defineConfig({ store: configProvider.create(async () => () => store) }),
+        durable: defineConfig({
+          ...options,
+          store: configProvider.create(async () => () => store),
+        }),
       },
     })
     .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
@@ -37,4 +44,12 @@ export async function commandApp(basePath: string): Promise<CommandApp> {
   const messages = () => ace.ui.logger.getLogs().map(({ message }) => message)
   const engine = await app.container.make(WorkflowEngine)
   return { app, ace, engine, printed: () => messages().join('\n') }
+}
+
+/** Executes everything that is due. */
+export async function work({ engine }: Pick<CommandApp, 'engine'>): Promise<void> {
+  const worker = new DurableWorker({ engine })
+  await worker.start()
+  await worker.whenIdle()
+  await worker.stop()
 }

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import DurableRuns from '../../commands/durable_runs.ts'
-import { DurableWorker } from '../../src/worker/worker.ts'
-import { commandApp } from './command_app.ts'
+import { FatalError } from '../../src/errors.ts'
+import { commandApp, work } from './command_app.ts'
 
 test.group('durable:runs', () => {
   test('lists runs, newest first, with the way to the next page', async ({
@@ -58,10 +58,7 @@ test.group('durable:runs', () => {
     const file = engine.register('commands.file', '1', (ctx) => ctx.all(line, [1, 2]))
     await engine.start(file, undefined, 'file')
     await engine.start(line, 3, { runId: 'apart', namespace: 'blue' })
-    const worker = new DurableWorker({ engine })
-    await worker.start()
-    await worker.whenIdle()
-    await worker.stop()
+    await work({ engine })
     const idsOf = async (...argv: string[]) => {
       ace.ui.logger.flushLogs()
       const command = await ace.create(DurableRuns, ['--json', ...argv])
@@ -70,6 +67,39 @@ test.group('durable:runs', () => {
     }
     assert.sameMembers(await idsOf('--parent=file'), ['file.child.0.0', 'file.child.0.1'])
     assert.deepEqual(await idsOf('--namespace=blue'), ['apart'])
+  })
+
+  test('marks handler runs, and --handles lists those of one run', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const handler = engine.register('commands.handler', '1', async () => 'noted')
+    const body = async () => {
+      throw new FatalError('two fields', 'invalid_line')
+    }
+    const line = engine.register('commands.handled', '1', body, {
+      onError: [{ workflow: handler }],
+    })
+    for (const runId of ['a', 'b']) await engine.start(line, undefined, runId)
+    await work(application)
+    const list = async (...argv: string[]) => {
+      ace.ui.logger.flushLogs()
+      const command = await ace.create(DurableRuns, argv)
+      await command.exec()
+      return { command, text: printed() }
+    }
+    assert.match((await list()).text, /b\.onError\.0\|.*\|completed\|\|the failure of b\|/)
+    const { runs, next } = JSON.parse((await list('--handles=a', '--json')).text)
+    assert.isNull(next)
+    assert.lengthOf(runs, 1)
+    assert.containSubset(runs[0], { id: 'a.onError.0', handles: { runId: 'a', as: 'on_error' } })
+    assert.notProperty(runs[0], 'input')
+    assert.equal((await list('--handles=nobody')).command.exitCode, 1)
+    assert.equal((await list('--handles=a', '--status=failed')).command.exitCode, 1)
   })
 
   test('without a match says so', async ({ assert, fs, cleanup }) => {

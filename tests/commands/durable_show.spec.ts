@@ -1,16 +1,7 @@
 import { test } from '@japa/runner'
 import DurableShow from '../../commands/durable_show.ts'
 import { FatalError } from '../../src/errors.ts'
-import { DurableWorker } from '../../src/worker/worker.ts'
-import { commandApp, type CommandApp } from './command_app.ts'
-
-/** Runs everything that is due. */
-async function work({ engine }: CommandApp): Promise<void> {
-  const worker = new DurableWorker({ engine })
-  await worker.start()
-  await worker.whenIdle()
-  await worker.stop()
-}
+import { commandApp, work } from './command_app.ts'
 
 test.group('durable:show', () => {
   test('shows a run, its history and what it waits for', async ({ assert, fs, cleanup }) => {
@@ -149,5 +140,94 @@ test.group('durable:show', () => {
     await command.exec()
     assert.equal(command.exitCode, 1)
     assert.include(printed(), 'There is no run "nobody"')
+  })
+
+  test('shows compensations behind what they undo, and the phase', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const ref = engine.register(
+      'commands.show_saga',
+      '1',
+      async (ctx) => {
+        await ctx.localStep('reserve', () => 1, { compensate: () => {} })
+        await ctx.localStep('charge', () => 2, { compensate: () => Promise.reject(refused()) })
+        throw new FatalError('no stock', 'no_stock')
+      },
+      { executionTimeout: '1 hour' }
+    )
+    const refused = () => new FatalError('refused', 'refund_refused')
+    await engine.start(ref, undefined, 'saga')
+    await work(application)
+
+    const command = await ace.create(DurableShow, ['saga'])
+    await command.exec()
+    const text = printed()
+    assert.match(text, /^phase +unwound: it has undone its steps$/m)
+    assert.match(text, /^deadline +\d{4}-/m)
+    assert.match(text, /undoes 0\|compensation\|reserve\|completed\|1\|/)
+    assert.match(text, /undoes 1\|compensation\|charge\|failed\|1\|\|refund_refused: refused\|/)
+    assert.isBelow(text.indexOf('1|local_step|charge'), text.indexOf('undoes 0|'))
+  })
+
+  test('shows a run and its handlers linked both ways, retried handoffs as such (OE-7, OE-30)', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const handler = engine.register('commands.show_handler', '1', async (ctx) => {
+      if (ctx.runId.endsWith('.0')) throw new FatalError('not known', 'unknown_line')
+      await ctx.waitForSignal('looked-at')
+    })
+    const line = engine.register(
+      'commands.show_routed',
+      '1',
+      async () => {
+        throw new FatalError('two fields', 'invalid_line')
+      },
+      { onError: [{ code: 'invalid_line', workflow: handler }] }
+    )
+    await engine.start(line, undefined, 'line')
+    await work(application)
+    await engine.requeue('line')
+    await work(application)
+    const show = async (...argv: string[]) => {
+      ace.ui.logger.flushLogs()
+      const command = await ace.create(DurableShow, argv)
+      await command.exec()
+      return printed()
+    }
+
+    const text = await show('line')
+    assert.match(text, /^phase +following its handler$/m)
+    assert.match(text, /^tags +onError:invalid_line$/m)
+    assert.match(
+      text,
+      /^handled by +line\.onError\.0 \(commands\.show_handler\): failed, unknown_line; retried since$/m
+    )
+    assert.match(text, /^handled by +line\.onError\.1 \(commands\.show_handler\): suspended$/m)
+    assert.match(text, /handoff 0 \(retired\)\|handoff\|onError:retried:line\.onError\.0\|failed\|/)
+    assert.match(text, /handoff 1\|handoff\|its handler run line\.onError\.1\|/)
+    assert.match(await show('line.onError.1'), /^handles +the failure of line$/m)
+
+    const { run, handlers } = JSON.parse(await show('line', '--json'))
+    assert.equal(run.phase, 'following')
+    assert.deepEqual(
+      handlers.map(({ runId, isRetired }: { runId: string; isRetired: boolean }) => [
+        runId,
+        isRetired,
+      ]),
+      [
+        ['line.onError.0', true],
+        ['line.onError.1', false],
+      ]
+    )
   })
 })
