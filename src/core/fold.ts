@@ -202,23 +202,36 @@ class Fold {
     if (row.parent?.awaited) this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
   }
 
-  /** The children a run awaits go with it, at every level. */
+  /** The children a run awaits go with it, at every level. What has done nothing yet has nothing to undo. */
   #cancel(write: CancelWrite): () => Answer {
-    const { runId, compensate, error, errorCode } = write
+    const { runId, error, errorCode } = write
     const row = this.#row(runId)
     if (!row) return () => ({ type: 'cancelled', outcome: 'unknown' })
     if (isTerminal(row.status)) return () => ({ type: 'cancelled', outcome: 'over' })
     if (row.owner !== null) this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }
-    const next = compensate ? unwinding(row, terms) : cancelled(row, terms)
+    const compensates = write.compensate && row.startedAt !== null
+    const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
     this.#write(next, { error })
-    if (!compensate) {
+    if (!compensates) {
       this.#end(next)
-      for (const signal of this.locked.unreadSignals(runId, 0)) this.#signals.giveBack(signal)
+      const seenInbox = this.#taken.get(runId) ?? 0
+      this.#giveBack(row, { closed: [], returned: [], seenInbox })
     }
-    for (const childId of this.locked.awaitedChildren(runId))
-      this.#cancel({ ...write, runId: childId })
-    return () => ({ type: 'cancelled', outcome: compensate ? 'unwinding' : 'cancelled' })
+    const children = this.#awaitedChildren(runId).map((childId) => {
+      const answer = this.#cancel({ ...write, runId: childId })()
+      return answer.type === 'cancelled' ? (answer.runs ?? []) : []
+    })
+    const runs = [...(compensates ? [] : [next]), ...children.flat()]
+    return () => ({ type: 'cancelled', outcome: compensates ? 'unwinding' : 'cancelled', runs })
+  }
+
+  /** Those that this batch has started or made live again among them. */
+  #awaitedChildren(runId: string): string[] {
+    const ids = new Set(this.locked.awaitedChildren(runId))
+    for (const { row } of [...this.#inserts.values(), ...this.#updates.values()])
+      if (row.parent?.runId === runId && row.parent.awaited) ids.add(row.id)
+    return [...ids]
   }
 
   #requeue({ runId, token, retire }: RequeueWrite): () => Answer {
@@ -235,7 +248,10 @@ class Fold {
    * Signals that reached a wait too late go on: those the turn has read, and those it has not. One that it read
    * while an earlier change set already gave it back is no longer there, and not given twice.
    */
-  #giveBack({ id, inboxSeq }: RunRow, { closed, seenInbox, returned }: ChangeSet) {
+  #giveBack(
+    { id, inboxSeq }: RunRow,
+    { closed, seenInbox, returned }: Pick<ChangeSet, 'closed' | 'seenInbox' | 'returned'>
+  ) {
     const removed = this.#removed.get(id) ?? new Set<number>()
     const isStored = ({ no }: SignalEntry) =>
       !removed.has(no) && this.locked.unreadSignals(id, no - 1).some((entry) => entry.no === no)

@@ -5,14 +5,17 @@ import { decodeError, type SerializedError } from './serialized_error.ts'
 export interface RequeuePlan {
   /** Positions that are retired: they, and what came after them, run again. */
   retire: number[]
-  /** Retired operations that waited for children. */
-  children: number[]
+  /** Positions that stay: what they waited for is over. */
+  kept: number[]
 }
 
 /**
  * Retires what the failure can have influenced. The cut is the first delivery among the operation whose error ended
  * the run and all operations that were compensated; that operation and every one called after its delivery go, and
  * what was delivered to nobody goes too. The rest stays and is replayed.
+ *
+ * `after` counts deliveries, and ordinals have gaps once something was retired: the cut is a place in the order of the
+ * deliveries.
  *
  * @param records the live generation
  * @param error why the run ended
@@ -27,19 +30,19 @@ export function planRequeue(
   )
   const isUndone = ({ seq }: HistoryRecord) => undone.has(compensationSeq(seq))
   const starts = records.filter((record) => record === culprit || isUndone(record))
-  const cut = Math.min(...starts.map(({ ordinal }) => ordinal ?? Infinity))
+  const delivered = records.filter(({ ordinal }) => ordinal !== null)
+  const first = Math.min(...starts.map(({ ordinal }) => ordinal ?? Infinity))
+  const cut =
+    first === Infinity ? first : delivered.filter(({ ordinal }) => ordinal! < first).length
   const isRetired = (record: HistoryRecord) =>
     record.seq < 0 ||
     starts.includes(record) ||
     record.after > cut ||
     (record.ordinal === null && record.kind !== 'now')
-  const retired = records.filter(isRetired)
-  const waitsForChildren = ({ kind }: HistoryRecord) =>
-    kind === 'child' || kind === 'all' || kind === 'all_settled'
-  return {
-    retire: retired.map(({ seq }) => seq),
-    children: retired.filter(waitsForChildren).map(({ seq }) => seq),
-  }
+  const { retired = [], kept = [] } = Object.groupBy(records, (record) =>
+    isRetired(record) ? 'retired' : 'kept'
+  )
+  return { retire: retired.map(({ seq }) => seq), kept: kept.map(({ seq }) => seq) }
 }
 
 /** The failed operation whose error, or the cause of which, ended the run; else the one that failed last. */

@@ -5,7 +5,9 @@ import { isRequeueable } from '../core/transition.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import type { CommitQueue } from './commit_queue.ts'
 
-/** Makes failed and dead runs live again, with the failed children that their retired operations waited for. */
+const PAGE = 1_000
+
+/** Makes failed and dead runs live again, with the failed children that they will wait for again. */
 export class Requeue {
   #store: Store
   #commits: CommitQueue
@@ -27,16 +29,25 @@ export class Requeue {
     const live = history?.records.filter(({ generation }) => generation === 0) ?? []
     const plan = planRequeue(live, run.error === null ? null : decodeError(run.error))
     // Children first: the operation that waits for them finds them live, or over, when it is called again.
-    for (const seq of plan.children) await this.#children(runId, seq)
+    const kept = new Set(plan.kept)
+    for await (const child of this.#failedChildren(runId))
+      if (!kept.has(child.seq)) await this.run(child.id)
     const { token } = run
     const answer = await this.#commits.write({ type: 'requeue', runId, token, retire: plan.retire })
     if (answer.type === 'refused') throw answer.error
     return answer.type === 'requeued' && answer.done
   }
 
-  async #children(runId: string, seq: number): Promise<void> {
-    const children = await this.#store.childOutcomes({ runId, seq })
-    const failed = children.filter(({ status }) => status === 'failed' || status === 'dead')
-    for (const child of failed) await this.run(child.runId)
+  /** Handler runs of its failures have positions below zero: they are over with what they handled. */
+  async *#failedChildren(parentId: string): AsyncGenerator<{ id: string; seq: number }> {
+    let after: string | undefined
+    do {
+      const page = await this.#store.listRuns({ parentId, limit: PAGE, after })
+      for (const row of page.runs) {
+        const { id, parent } = row
+        if (parent?.awaited && parent.seq >= 0 && isRequeueable(row)) yield { id, seq: parent.seq }
+      }
+      after = page.next ?? undefined
+    } while (after !== undefined)
   }
 }

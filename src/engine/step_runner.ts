@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { decode, encode } from '../core/payload.ts'
 import { decideRetry, DEFAULT_RETRY_POLICY, type RetryPolicy } from '../core/retry_policy.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
-import { E_UNKNOWN_STEP, SchemaValidationError } from '../errors.ts'
+import { E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
 import type { RunLogger, StepContext } from '../types/step.ts'
 import type { StepDefinition } from './definitions.ts'
+import { parse } from './schema.ts'
 import { runInScope } from './scope.ts'
 
 /** A longer back-off suspends the run instead of keeping it here. */
@@ -41,6 +41,7 @@ export class StepRunner {
   #params: StepRunnerParams
   #controllers = new Map<number, AbortController>()
   #functions = new Set<Promise<unknown>>()
+  #abandoned = new Set<number>()
   #attempts = 0
   #isStopped = false
 
@@ -53,8 +54,12 @@ export class StepRunner {
     void this.#run(task)
   }
 
-  /** Aborts one step whose outcome nobody waits for. */
+  /**
+   * Aborts one step whose outcome nobody waits for, and starts no further attempt of it. If it succeeds all the same,
+   * that is told; if it fails, what it has done is not known.
+   */
   abandon(seq: number): void {
+    this.#abandoned.add(seq)
     this.#controllers.get(seq)?.abort(new Error('The run ended without waiting for this step'))
   }
 
@@ -81,6 +86,7 @@ export class StepRunner {
       this.#attempts--
       if (pauseMs === null) return
       await delay(pauseMs)
+      if (this.#abandoned.has(task.seq)) return
       if (!(await this.#params.mayBegin()) || this.#isStopped) return
     }
   }
@@ -93,7 +99,7 @@ export class StepRunner {
       listener.ended(seq, { status: 'completed', output: came.output }, attempts)
       return null
     }
-    if (this.#isStopped) return null
+    if (this.#isStopped || this.#abandoned.has(seq)) return null
     const error = encodeError(came.error, { maxBytes: maxPayloadBytes })
     const decision = decideRetry({
       error: came.error,
@@ -194,23 +200,4 @@ class StepTimeout extends Error {
     super(`Step "${name}" ran longer than ${timeoutMs} ms`)
     this.name = 'StepTimeout'
   }
-}
-
-/** The value as a Standard Schema gives it back; without a schema, the value. Throws SchemaValidationError. */
-export async function parse(
-  schema: StandardSchemaV1 | null | undefined,
-  value: unknown,
-  code: 'invalid_input' | 'invalid_output'
-): Promise<unknown> {
-  if (!schema) return value
-  const result = await schema['~standard'].validate(value)
-  if (!result.issues) return result.value
-  const [first] = result.issues
-  const where = first?.path?.map((part) => (typeof part === 'object' ? part.key : part)).join('.')
-  const at = where ? ` at ${where}` : ''
-  throw new SchemaValidationError(
-    `The ${code === 'invalid_input' ? 'input' : 'output'} does not fit its schema${at}: ${first?.message}`,
-    code,
-    result.issues
-  )
 }

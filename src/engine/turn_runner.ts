@@ -36,6 +36,8 @@ export class TurnRunner implements Execution {
   /** Outcomes of steps that came after the body had ended. */
   #late = new Map<number, Outcome>()
   #turn!: Turn
+  /** Why the body cannot have its input. */
+  #refusal: { error: unknown } | null = null
   #steps: StepRunner
   #voided = new AbortController()
   #wake = Promise.withResolvers<void>()
@@ -129,16 +131,25 @@ export class TurnRunner implements Execution {
       clock: this.#writer.clock,
     })
     const body = await bodyOf(this.row, { input: this.#input, registry })
-    if (body instanceof Error) return body
-    const fail = (reason: unknown) => this.#turn.fail(reason)
-    this.#turn.start(() => runInScope({ kind: 'body', ctx, fail }, () => body(ctx)))
-    return null
+    switch (body.kind) {
+      case 'missing':
+        return body.error
+      case 'refused':
+        this.#refusal = body
+        return null
+      case 'ready': {
+        const fail = (reason: unknown) => this.#turn.fail(reason)
+        this.#turn.start(() => runInScope({ kind: 'body', ctx, fail }, () => body.run(ctx)))
+        return null
+      }
+    }
   }
 
   /** Goes on under the lease of `row` until the run leaves this process. */
   async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
+    if (this.#refusal) return this.#failRefused(this.#refusal.error, loaded)
     const unsubscribe = [
       this.#params.news.onInbox(row.id, () => this.#refresh()),
       this.#params.news.onAnything(() => this.#refresh()),
@@ -260,7 +271,22 @@ export class TurnRunner implements Execution {
     const routed = await this.#params.routing.settle(this.row, { failure: end, input: this.#input })
     const children = [...wants.children, ...(routed.changes.children ?? [])]
     const opened = routed.changes.opened ?? []
-    return this.#writer.end({ ...wants, children, opened }, routed.end)
+    return this.#writer.end({ ...this.#closing(wants), children, opened }, routed.end)
+  }
+
+  /** The body is over, and the run is not: what comes for its open waits goes to others from now on. */
+  #closing(wants: TurnWants): TurnWants {
+    return { ...wants, opened: [], closed: [...wants.closed, ...this.#turn.openWaits] }
+  }
+
+  /** The body is not run with an input that does not fit. What it had done before is undone. */
+  async #failRefused(error: unknown, { history, waits }: LoadedRun): Promise<TurnEnding> {
+    const failure = this.#writer.failWith(serializeError(error))
+    const closed = waits.map(({ seq }) => seq)
+    const changes = { closed, seenInbox: this.#inboxLoaded }
+    if (history.length > 0) return this.#writer.end(changes, { ...failure, kind: 'unwind' })
+    const routed = await this.#params.routing.settle(this.row, { failure, input: this.#input })
+    return this.#writer.end({ ...changes, ...routed.changes }, routed.end)
   }
 
   /** Compensations come after the steps they undo: those in flight, now aborted, are given a little time to return. */
@@ -278,7 +304,8 @@ export class TurnRunner implements Execution {
     })
     // While compensations run, `cancelled` on the row says that the run was cancelled: a child's is no such thing.
     const errorCode = failure.errorCode === 'cancelled' ? 'child_failed' : failure.errorCode
-    return this.#writer.end({ ...wants, records }, { ...failure, kind: 'unwind', errorCode })
+    const end = { ...failure, kind: 'unwind' as const, errorCode }
+    return this.#writer.end({ ...this.#closing(wants), records }, end)
   }
 
   #endOf(outcome: BodyOutcome): TurnEnd & { kind: 'complete' | 'fail' } {

@@ -1,7 +1,8 @@
 import type { LoadedRun } from '../contracts/store.ts'
-import { compensationSeq, type NewRecord, type NewWait } from '../core/history.ts'
+import { compensationSeq, type NewRecord, type NewWait, type Wait } from '../core/history.ts'
+import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
-import { decodeError } from '../core/serialized_error.ts'
+import { decodeError, serializeError } from '../core/serialized_error.ts'
 import type { Outcome } from '../replay/operation.ts'
 import { type Compensable, Turn } from '../replay/turn.ts'
 import { bodyOf } from './body.ts'
@@ -9,13 +10,13 @@ import type { Execution, ExecutionParams } from './execution.ts'
 import { blockedError } from './faults.ts'
 import { MACROTASK } from './macrotask.ts'
 import { contextOf } from './run_context.ts'
-import { type Changes, RunWriter, type TurnEnding } from './run_writer.ts'
+import { RunWriter, type TurnEnding } from './run_writer.ts'
 import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
-import { serializeError } from '../core/serialized_error.ts'
 
 type Attempted =
   | { kind: 'ended'; outcome: Outcome; attempts: number }
+  /** Another attempt follows, not here. */
   | { kind: 'later'; attempts: number; error: string; retryIn: number }
 
 /**
@@ -27,8 +28,12 @@ export class Unwinder implements Execution {
   #writer: RunWriter
   #steps: StepRunner
   #attempted = Promise.withResolvers<Attempted>()
+  /** The last attempt that failed of the compensation at work. */
+  #failed: { attempts: number; error: string } | null = null
   #voided = new AbortController()
   #isDraining = false
+  /** Number of the newest inbox entry: nobody takes any of them. */
+  #seenInbox = 0
 
   constructor(row: RunRow, params: ExecutionParams) {
     this.#params = params
@@ -38,13 +43,14 @@ export class Unwinder implements Execution {
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
-      mayBegin: async () => !this.#isDraining && (params.lease.isHeld || params.lease.held()),
+      mayBegin: async () => !this.#isDraining && this.#holdsLease(),
       jitter: Math.random,
       listener: {
         ended: (_seq, outcome, attempts) =>
           this.#attempted.resolve({ kind: 'ended', outcome, attempts }),
         attemptFailed: (_seq, { attempts, error, retryIn }) => {
-          if (retryIn !== null) this.#attempted.resolve({ kind: 'later', attempts, error, retryIn })
+          this.#failed = { attempts, error }
+          if (retryIn !== null || this.#isDraining) this.#putOff(retryIn ?? 0)
         },
       },
     })
@@ -57,21 +63,26 @@ export class Unwinder implements Execution {
   async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
-    const seenInbox = loaded.inbox.at(-1)?.no ?? row.inboxSeq
+    this.#seenInbox = Math.max(row.inboxSeq, loaded.inbox.at(-1)?.no ?? 0)
     const replayed = await this.#replay(loaded)
     if (!Array.isArray(replayed)) return this.#writer.block({}, replayed)
+    const unclosed = await this.#closeWaits(loaded.waits)
+    if (unclosed) return unclosed
     const undone = new Set(loaded.history.map(({ seq }) => seq))
     const due = replayed.filter(({ seq }) => !undone.has(compensationSeq(seq)))
     for (const compensable of due) {
       if (this.#isDraining) return this.#writer.end({}, { kind: 'release' })
-      const ending = await this.#undo(compensable, loaded)
+      const wait = loaded.waits.find(({ seq }) => seq === compensationSeq(compensable.seq))
+      const ending = await this.#undo(compensable, wait)
       if (ending) return ending
     }
-    return this.#conclude(row, { seenInbox, loaded })
+    return this.#conclude(row, loaded)
   }
 
   drain(): void {
     this.#isDraining = true
+    // Between two attempts nothing is at work, and the next one is not begun here.
+    if (this.#steps.isIdle) this.#putOff(0)
   }
 
   release(reason: Error): void {
@@ -94,11 +105,11 @@ export class Unwinder implements Execution {
       input: loaded.input!,
       registry: this.#params.registry,
     })
-    if (body instanceof Error) return serializeError(body)
+    if (body.kind === 'missing') return serializeError(body.error)
     const settled = Promise.withResolvers<void>()
     const turn = new Turn({
       history: loaded.history,
-      waits: loaded.waits.filter(({ seq }) => seq >= 0),
+      waits: loaded.waits.filter(isOfBody),
       children: new Map(),
       seenInbox: 0,
       macrotask: MACROTASK,
@@ -113,7 +124,7 @@ export class Unwinder implements Execution {
       abortSignal: this.#voided.signal,
       clock: this.#writer.clock,
     })
-    turn.start(() => runInScope({ kind: 'body', ctx, fail: () => {} }, () => body(ctx)))
+    turn.start(() => runInScope({ kind: 'body', ctx, fail: () => {} }, () => body.run(ctx)))
     await settled.promise
     const { fault } = turn
     const wasCancelled = this.row.errorCode === 'cancelled'
@@ -122,41 +133,83 @@ export class Unwinder implements Execution {
     return fault ? blockedError(fault) : compensables
   }
 
-  async #undo(compensable: Compensable, loaded: LoadedRun): Promise<TurnEnding | null> {
+  /** A run that is cancelled leaves the waits of its body: signals that came for them go on to others. */
+  async #closeWaits(waits: readonly Wait[]): Promise<TurnEnding | null> {
+    const closed = waits.filter(({ kind }) => kind !== 'compensation').map(({ seq }) => seq)
+    if (closed.length === 0) return null
+    const answer = await this.#writer.write({ closed }, { kind: 'continue' })
+    if (answer.type !== 'committed') return this.#writer.unwritten(answer)
+    this.#seenInbox = answer.inboxSeq
+    return null
+  }
+
+  async #undo(compensable: Compensable, wait: Wait | undefined): Promise<TurnEnding | null> {
+    const { dueAt = null, attempts = 0 } = wait ?? {}
+    // Woken early, by the end of a child perhaps: the next attempt has its time.
+    if (dueAt !== null && dueAt > this.#writer.clock.lastReading)
+      return this.#suspend({}, { dueAt, dueIn: null })
     const seq = compensationSeq(compensable.seq)
-    const { lease } = this.#params
-    if (!lease.isHeld && !(await lease.held())) return 'lost'
-    this.#attempted = Promise.withResolvers()
-    const aborted = new Promise<null>((resolve) => {
-      this.#voided.signal.addEventListener('abort', () => resolve(null), { once: true })
-    })
-    const attempts = loaded.waits.find((wait) => wait.seq === seq)?.attempts ?? 0
-    this.#steps.start({ ...compensable.task, seq, attempts })
-    const attempted = await Promise.race([this.#attempted.promise, aborted])
+    const isNoted = isSuspectKey(this.row.claimKey)
+    if (isNoted) {
+      const opened = [waitOf(compensable, { attempts, error: wait?.error ?? null, dueIn: null })]
+      const answer = await this.#writer.write({ opened }, { kind: 'continue' })
+      if (answer.type !== 'committed') return this.#writer.unwritten(answer)
+    }
+    if (!(await this.#holdsLease())) return 'lost'
+    const startedAt = performance.now()
+    const attempted = await this.#attempt({ ...compensable.task, seq, attempts })
     if (attempted === null) return this.#writer.end({}, { kind: 'release' })
-    if (attempted.kind === 'later') return this.#later(compensable, attempted)
-    const hasWait = loaded.waits.some((wait) => wait.seq === seq)
-    const records = [recordOf(compensable, attempted)]
-    const changes: Changes = { records, closed: hasWait ? [seq] : [] }
-    const answer = await this.#writer.write(changes, { kind: 'continue' })
+    if (attempted.kind === 'later') {
+      const { retryIn: dueIn } = attempted
+      return this.#suspend(
+        { opened: [waitOf(compensable, { ...attempted, dueIn })] },
+        { dueAt: null, dueIn }
+      )
+    }
+    const durationMs = Math.round(performance.now() - startedAt)
+    const records = [recordOf(compensable, { ...attempted, durationMs })]
+    const closed = wait || isNoted ? [seq] : []
+    const answer = await this.#writer.write({ records, closed }, { kind: 'continue' })
     return answer.type === 'committed' ? null : this.#writer.unwritten(answer)
   }
 
-  #later(
-    { seq, name }: Compensable,
-    { attempts, error, retryIn }: Attempted & { kind: 'later' }
-  ): Promise<TurnEnding> {
-    const place = { seq: compensationSeq(seq), kind: 'compensation' as const, name, after: 0 }
-    const none = { token: null, target: null, dueAt: null }
-    const wait: NewWait = { ...place, ...none, dueIn: retryIn, attempts, error }
-    const end = { kind: 'suspend' as const, dueAt: null, dueIn: retryIn, needs: null }
-    return this.#writer.end({ opened: [wait] }, end)
+  /** Null: it was interrupted. */
+  async #attempt(task: Parameters<StepRunner['start']>[0]): Promise<Attempted | null> {
+    const { signal } = this.#voided
+    if (signal.aborted) return null
+    this.#failed = null
+    this.#attempted = Promise.withResolvers()
+    const { promise: aborted, resolve: abort } = Promise.withResolvers<null>()
+    const onAbort = () => abort(null)
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#steps.start(task)
+    const attempted = await Promise.race([this.#attempted.promise, aborted])
+    signal.removeEventListener('abort', onAbort)
+    return attempted
   }
 
-  async #conclude(
-    row: RunRow,
-    { seenInbox, loaded }: { seenInbox: number; loaded: LoadedRun }
+  #putOff(retryIn: number): void {
+    if (this.#failed) this.#attempted.resolve({ kind: 'later', ...this.#failed, retryIn })
+  }
+
+  #suspend(
+    { opened = [] }: { opened?: NewWait[] },
+    time: { dueAt: number | null; dueIn: number | null }
   ): Promise<TurnEnding> {
+    const end = { kind: 'suspend' as const, needs: null, ...time }
+    return this.#writer.end({ opened, seenInbox: this.#seenInbox }, end)
+  }
+
+  /** False: the lease is gone. */
+  async #holdsLease(): Promise<boolean> {
+    const { lease } = this.#params
+    if (lease.isHeld || (await lease.held())) return true
+    this.discard(new Error('Another worker has the run'))
+    return false
+  }
+
+  async #conclude(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
+    const seenInbox = this.#seenInbox
     const error = loaded.error!
     const errorCode = row.errorCode ?? 'failed'
     if (errorCode === 'cancelled')
@@ -174,16 +227,29 @@ export class Unwinder implements Execution {
   }
 }
 
+function isOfBody({ seq }: Wait): boolean {
+  return seq >= 0
+}
+
+function placeOf({ seq, name }: Compensable) {
+  return { seq: compensationSeq(seq), kind: 'compensation' as const, name, after: 0 }
+}
+
+function waitOf(
+  compensable: Compensable,
+  { attempts, error, dueIn }: Pick<NewWait, 'attempts' | 'error' | 'dueIn'>
+): NewWait {
+  const none = { token: null, target: null, dueAt: null }
+  return { ...placeOf(compensable), ...none, attempts, error, dueIn }
+}
+
 function recordOf(
-  { seq, name }: Compensable,
-  { outcome, attempts }: Attempted & { kind: 'ended' }
+  compensable: Compensable,
+  { outcome, attempts, durationMs }: { outcome: Outcome; attempts: number; durationMs: number }
 ): NewRecord {
   return {
-    ...{ seq: compensationSeq(seq), kind: 'compensation', name, after: 0, ordinal: null },
-    status: outcome.status,
-    attempts,
-    output: null,
+    ...placeOf(compensable),
+    ...{ ordinal: null, status: outcome.status, attempts, output: null, durationMs },
     error: outcome.status === 'failed' ? outcome.error : null,
-    durationMs: 0,
   }
 }

@@ -185,7 +185,9 @@ export class RunContext implements WorkflowCtx {
   #undo({ compensate }: StepCall<never>): Compensation | null {
     if (compensate === undefined) return null
     const step = this.#params.stepStamp(compensate)
-    return step === null ? { undo: compensate as (output: unknown) => unknown } : { step }
+    return step === null
+      ? { undo: compensate as (output: unknown, step: StepContext) => unknown }
+      : { step }
   }
 
   #refuseInStep(what: string) {
@@ -216,7 +218,7 @@ export class RunContext implements WorkflowCtx {
     options: { id?: string | undefined; awaited: boolean; failFast?: boolean; many?: boolean }
   ): { workflow: string; child: ChildFactory } {
     const { awaited, failFast = true, many = false } = options
-    const { name, version, origin, tags } = this.#params.workflow(target)
+    const { name, version, origin, tags, timeoutMs } = this.#params.workflow(target)
     const ownId = options.id === undefined ? null : checkName('run id', options.id)
     const encoded = inputs.map((input, index) =>
       this.#encode(input, many ? `inputs[${index}]` : 'input')
@@ -235,6 +237,7 @@ export class RunContext implements WorkflowCtx {
           input: encoded[index]!,
           parent: { runId, seq, index, awaited, failFast },
           createdBy: `${runId}:${seq}`,
+          timeoutMs,
         },
       }
     }

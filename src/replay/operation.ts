@@ -52,7 +52,8 @@ export type Taken =
   | { kind: 'children'; children: readonly NewChild[] }
 
 /** Code that undoes an operation: a function of its output, or a registered step by name. */
-export type Compensation = { undo: (output: unknown) => unknown } | { step: string }
+export type Compensation =
+  { undo: (output: unknown, step: StepContext) => unknown } | { step: string }
 
 /** The state of a child as a wait that is found open needs it. */
 export interface KnownChild {

@@ -6,6 +6,7 @@ import type {
   Wait,
 } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
+import type { StepContext } from '../types/step.ts'
 import { Arrivals } from './arrivals.ts'
 import type { OpenCall } from './open_call.ts'
 import {
@@ -528,6 +529,7 @@ function compensable({ seq, name, operation }: OpenCall, output: string | null):
     const work = { input: output ?? encode(undefined) }
     return { seq, name, task: { name: how.step, work, call: {} } }
   }
-  const work = { local: () => how.undo(output === null ? undefined : decode(output)) }
+  const value = output === null ? undefined : decode(output)
+  const work = { local: (step: StepContext) => how.undo(value, step) }
   return { seq, name, task: { name: `compensation of ${name}`, work, call: {} } }
 }

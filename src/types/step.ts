@@ -39,8 +39,11 @@ export interface StepCall<O> {
   retries?: number | undefined
   timeoutMs?: number | undefined
   backoffMs?: number | undefined
-  /** Undoes the step when the run fails later. */
-  compensate?: ((output: O) => unknown) | undefined
+  /**
+   * Undoes the step when the run fails later, or is cancelled with `compensate`: a function, or a registered step, which
+   * gets the output as its input. The output is undefined when what the step has come to is not known.
+   */
+  compensate?: ((output: O, step: StepContext) => unknown) | undefined
 }
 
 /** Anything callable with at most an input and the step's context. */
