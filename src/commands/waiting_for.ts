@@ -23,7 +23,7 @@ export function waitingFor(wait: Wait, children: ChildCounts): string {
     case 'step':
       return nextAttempt(wait)
     case 'compensation':
-      return `${nextAttempt(wait)} to undo ${wait.name}`
+      return `to undo ${wait.name}: ${nextAttempt(wait)}`
     case 'handoff':
       return `its handler run ${wait.target}`
     case 'send_signal':

@@ -4,6 +4,7 @@ import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
+import type { RunStatus } from '../../src/core/run.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
@@ -52,4 +53,13 @@ export async function work({ engine }: Pick<CommandApp, 'engine'>): Promise<void
   await worker.start()
   await worker.whenIdle()
   await worker.stop()
+}
+
+/** Undefined: there is no such run. */
+export async function statusOf(
+  { engine }: Pick<CommandApp, 'engine'>,
+  runId: string
+): Promise<RunStatus | undefined> {
+  const run = await engine.getRun(runId)
+  return run?.status
 }

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import DurableCancel from '../../commands/durable_cancel.ts'
-import { commandApp, work, type CommandApp } from './command_app.ts'
+import { commandApp, statusOf, work, type CommandApp } from './command_app.ts'
 
 async function cancel({ ace }: CommandApp, ...argv: string[]) {
   ace.ui.logger.flushLogs()
@@ -34,21 +34,21 @@ test.group('durable:cancel', () => {
     assert.match(printed(), /2 runs cancelled/)
     const run = await engine.getRun('a')
     assert.containSubset(run, { status: 'cancelled', error: { message: 'ordered twice' } })
-    assert.equal((await engine.getRun('c'))?.status, 'suspended')
+    assert.equal(await statusOf(application, 'c'), 'suspended')
     await work(application)
     assert.deepEqual(effects, ['do a', 'do b', 'do c'])
   })
 
   test('--compensate undoes the steps first', async ({ assert, fs, cleanup }) => {
     const application = await commandApp(fs.basePath)
-    const { app, engine, printed } = application
+    const { app, printed } = application
     cleanup(() => app.terminate())
     const effects = await withWaiting(application, ['a'])
     const command = await cancel(application, 'a', '--compensate')
     assert.equal(command.exitCode, 0)
     assert.match(printed(), /as soon as the steps have been undone/)
     await work(application)
-    assert.equal((await engine.getRun('a'))?.status, 'cancelled')
+    assert.equal(await statusOf(application, 'a'), 'cancelled')
     assert.deepEqual(effects, ['do a', 'undo a'])
   })
 
@@ -94,11 +94,18 @@ test.group('durable:cancel', () => {
     const { app, printed } = application
     cleanup(() => app.terminate())
     await withWaiting(application, ['a'])
-    assert.equal((await cancel(application, '--force')).exitCode, 2)
+    const nothing = await cancel(application, '--force')
+    assert.equal(nothing.exitCode, 2)
     assert.match(printed(), /takes a filter/)
-    assert.equal((await cancel(application, 'a')).exitCode, 0)
-    assert.equal((await cancel(application, 'a')).exitCode, 2)
+    for (const [runId, code] of [
+      ['a', 0],
+      ['a', 2],
+      ['nobody', 1],
+    ] as const) {
+      const command = await cancel(application, runId)
+      assert.equal(command.exitCode, code)
+    }
+    await cancel(application, 'a')
     assert.match(printed(), /Nothing is to be done with a: it has ended/)
-    assert.equal((await cancel(application, 'nobody')).exitCode, 1)
   })
 })

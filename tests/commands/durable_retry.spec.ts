@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import DurableRetry from '../../commands/durable_retry.ts'
 import { FatalError } from '../../src/errors.ts'
-import { commandApp, work, type CommandApp } from './command_app.ts'
+import { commandApp, statusOf, work, type CommandApp } from './command_app.ts'
 import { loseRun } from './lost_runs.ts'
 
 async function retry({ ace }: CommandApp, ...argv: string[]) {
@@ -42,14 +42,14 @@ test.group('durable:retry', () => {
     await engine.start(ref, undefined, 'dead')
     await loseRun(engine, { runId: 'dead', step: 'charge', times: 2 })
     await work(application)
-    assert.equal((await engine.getRun('dead'))?.status, 'dead')
+    assert.equal(await statusOf(application, 'dead'), 'dead')
 
     mend()
     const command = await retry(application, 'retry.failed-0', 'dead')
     assert.equal(command.exitCode, 0)
     assert.match(printed(), /2 runs retried/)
     await work(application)
-    assert.equal((await engine.getRun('retry.failed-0'))?.status, 'completed')
+    assert.equal(await statusOf(application, 'retry.failed-0'), 'completed')
     const again = await engine.getRun('dead')
     assert.containSubset(again, { status: 'completed', recoveryAttempts: 0 })
   })
@@ -68,7 +68,7 @@ test.group('durable:retry', () => {
     assert.equal(dry.exitCode, 2)
     assert.match(printed(), /retry\.dry-0\|retry\.dry \(1\)\|failed\|broken/)
     assert.include(printed(), 'Nothing was done. To retry 3 runs, pass --force')
-    assert.equal((await engine.getRun('retry.dry-0'))?.status, 'failed')
+    assert.equal(await statusOf(application, 'retry.dry-0'), 'failed')
 
     const forced = await retry(application, '--status=failed', '--force')
     assert.equal(forced.exitCode, 0)
@@ -80,7 +80,7 @@ test.group('durable:retry', () => {
 
   test('at a terminal it asks, and acts on yes alone', async ({ assert, fs, cleanup }) => {
     const application = await commandApp(fs.basePath)
-    const { app, ace, engine } = application
+    const { app, ace } = application
     cleanup(() => app.terminate())
     await withFailures(application, { workflow: 'retry.asked', count: 2 })
     const { isTTY } = process.stdin
@@ -93,14 +93,14 @@ test.group('durable:retry', () => {
       return command.exitCode
     }
     assert.equal(await answer('reject'), 2)
-    assert.equal((await engine.getRun('retry.asked-0'))?.status, 'failed')
+    assert.equal(await statusOf(application, 'retry.asked-0'), 'failed')
     assert.equal(await answer('accept'), 0)
-    assert.equal((await engine.getRun('retry.asked-0'))?.status, 'pending')
+    assert.equal(await statusOf(application, 'retry.asked-0'), 'pending')
   })
 
   test('filters narrow each other', async ({ assert, fs, cleanup }) => {
     const application = await commandApp(fs.basePath)
-    const { app, engine, printed } = application
+    const { app, printed } = application
     cleanup(() => app.terminate())
     await withFailures(application, { workflow: 'retry.red', count: 2, tags: ['red'] })
     await withFailures(application, { workflow: 'retry.blue', count: 2, tags: ['blue'] })
@@ -117,7 +117,7 @@ test.group('durable:retry', () => {
     const { done, ...rest } = JSON.parse(printed())
     assert.sameMembers(done, ['retry.red-0', 'retry.red-1'])
     assert.deepEqual(rest, { dryRun: false, unchanged: [], errors: [] })
-    assert.equal((await engine.getRun('retry.blue-0'))?.status, 'failed')
+    assert.equal(await statusOf(application, 'retry.blue-0'), 'failed')
   })
 
   test('pages through more runs than one page has, each once', async ({ assert, fs, cleanup }) => {
@@ -202,7 +202,7 @@ test.group('durable:retry', () => {
     cleanup,
   }) => {
     const application = await commandApp(fs.basePath)
-    const { app, engine, printed } = application
+    const { app, printed } = application
     cleanup(() => app.terminate())
     await withFailures(application, { workflow: 'retry.mixed', count: 1 })
     const command = await retry(application, 'nobody', 'retry.mixed-0', '--json')
@@ -211,7 +211,7 @@ test.group('durable:retry', () => {
       done: ['retry.mixed-0'],
       errors: [{ runId: 'nobody' }],
     })
-    assert.equal((await engine.getRun('retry.mixed-0'))?.status, 'pending')
+    assert.equal(await statusOf(application, 'retry.mixed-0'), 'pending')
   })
 
   test('--input starts a new run with other input and leaves the old one (DL-50)', async ({
@@ -234,6 +234,6 @@ test.group('durable:retry', () => {
     assert.match(runId, /^minus~retry~[0-9a-f]{8}$/)
     await work(application)
     assert.containSubset(await engine.getRun(runId), { output: 7, tags: ['vip'] })
-    assert.equal((await engine.getRun('minus'))?.status, 'failed')
+    assert.equal(await statusOf(application, 'minus'), 'failed')
   })
 })

@@ -39,6 +39,14 @@ test.group('Waiting for, in words', () => {
       open: { ...wait, kind: 'local_step', attempts: 2, error: failure, dueAt: noon },
       words: 'attempt 3 at 2030-01-01T12:00:00.000Z, after timeout: no answer',
     },
+    {
+      open: { ...wait, kind: 'compensation', name: 'charge', attempts: 1, error: failure },
+      words: 'to undo charge: attempt 2, after timeout: no answer',
+    },
+    {
+      open: { ...wait, kind: 'handoff', target: 'r1.onError.0' },
+      words: 'its handler run r1.onError.0',
+    },
   ] satisfies { open: Wait; children?: ReturnType<typeof countChildren>; words: string }[]) {
     test(words, ({ assert }) => {
       assert.equal(waitingFor(open, children), words)
