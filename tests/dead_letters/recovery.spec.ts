@@ -275,6 +275,27 @@ for (const kind of Object.keys(STORES))
       assert.equal(run?.recoveryAttempts, 1)
     })
 
+    test('DL-10: a worker that stops while it recovers hands the run back, and it is not dead', async ({
+      assert,
+    }) => {
+      const app = await stage.app({ drainMs: 50 })
+      const reached = Promise.withResolvers<void>()
+      const ref = app.engine.register('poison', '1', (ctx) =>
+        ctx.localStep('stuck', ({ signal }) => {
+          reached.resolve()
+          return new Promise((_, reject) => signal.addEventListener('abort', reject))
+        })
+      )
+      await app.engine.start(ref, null, 'r')
+      for (let loss = 0; loss < CAP; loss++) await stage.dying.takeAndDie('poison')
+      const worker = await app.work()
+      await reached.promise
+      await worker.stop()
+      const run = await app.engine.getRun('r')
+      assert.equal(run?.status, 'suspended')
+      assert.equal(run?.recoveryAttempts, CAP)
+    })
+
     test('DL-11: a worker whose slots are all wanted takes a suspect between the others', async ({
       assert,
     }) => {
@@ -284,12 +305,16 @@ for (const kind of Object.keys(STORES))
       await engine.start(PIPELINE, { lines: 1 }, 'r')
       await stage.dying.takeAndDie('pipeline')
       await stage.dying.takeAndDie('pipeline')
-      assert.equal((await stage.store.getRun('r'))?.claimKey, ` ${claimKey('default', 'pipeline', '1')}`)
+      assert.equal(
+        (await stage.store.getRun('r'))?.claimKey,
+        ` ${claimKey('default', 'pipeline', '1')}`
+      )
       let isEnough = false
       let sequence = 0
       const endless = engine.register('endless', '1', async (ctx) => {
         await ctx.localStep('work', () => new Promise((resolve) => setTimeout(resolve, 2)))
-        if (!isEnough) await ctx.localStep('next', () => engine.start('endless', null, `e${sequence++}`))
+        if (!isEnough)
+          await ctx.localStep('next', () => engine.start('endless', null, `e${sequence++}`))
       })
       for (let index = 0; index < 6; index++) await engine.start(endless, null)
       await app.work({ concurrency: 2 })

@@ -1,4 +1,6 @@
 import type { Store } from '../../src/contracts/store.ts'
+import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import { DurableApp } from '../engine/durable_app.ts'
 import type { TestDatabase } from '../worker/databases.ts'
@@ -41,6 +43,12 @@ export class Stage {
   /** Loses the runs of a workflow as often as the cap allows, and once more: the next pickup is one too many. */
   async loseBeyondCap(workflow: string, namespace?: string): Promise<void> {
     for (let pickup = 0; pickup <= CAP; pickup++) await this.dying.takeAndDie(workflow, namespace)
+  }
+
+  /** The handler run of a dead run, once both have ended. */
+  async handled(engine: WorkflowEngine, id = 'r'): Promise<WorkflowRun> {
+    await engine.waitForRun(id)
+    return engine.waitForRun(`dlq:${id}`)
   }
 
   async close(): Promise<void> {
