@@ -1,13 +1,18 @@
 import type { EmitsRunEvents, WorkEvent } from './run_log.ts'
 
+const KINDS = [
+  'started',
+  'completed',
+  'routed',
+  'unrouted',
+  'failed',
+  'cancelled',
+  'blocked',
+  'stalled',
+] as const
+
 /** What happened to runs since the report began. */
-export interface WorkCounts {
-  started: number
-  completed: number
-  failed: number
-  blocked: number
-  stalled: number
-}
+export type WorkCounts = Record<(typeof KINDS)[number], number>
 
 /** Where a report goes. */
 export interface WorkOutput {
@@ -15,23 +20,15 @@ export interface WorkOutput {
   summary(counts: WorkCounts): void
 }
 
-const KINDS = [
-  'started',
-  'completed',
-  'failed',
-  'blocked',
-  'stalled',
-] as const satisfies (keyof WorkCounts)[]
-
 /** How often the summary comes. */
 const SUMMARY_MS = 30_000
 
 /**
- * Tells what a worker does: one event per run started, completed, failed, blocked or stalled, and every 30 s a summary
- * if something happened since the last one.
+ * Tells what a worker does: one event for each thing that happens to a run, and every 30 s a summary if
+ * something happened since the last one.
  */
 export class WorkReport {
-  readonly counts: WorkCounts = { started: 0, completed: 0, failed: 0, blocked: 0, stalled: 0 }
+  readonly counts: WorkCounts = noCounts()
   readonly #output: WorkOutput
   readonly #leaves: (() => void)[]
   readonly #timer: NodeJS.Timeout
@@ -63,4 +60,8 @@ export class WorkReport {
     for (const leave of this.#leaves.splice(0)) leave()
     this.#summarise()
   }
+}
+
+function noCounts(): WorkCounts {
+  return Object.fromEntries(KINDS.map((kind) => [kind, 0])) as WorkCounts
 }

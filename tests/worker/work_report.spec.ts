@@ -5,6 +5,11 @@ import { WorkReport, type WorkCounts } from '../../src/worker/work_report.ts'
 
 const run = { runId: 'a', workflow: 'w', version: '1', namespace: 'default' }
 
+const none: WorkCounts = {
+  ...{ started: 0, completed: 0, routed: 0, unrouted: 0 },
+  ...{ failed: 0, cancelled: 0, blocked: 0, stalled: 0 },
+}
+
 test.group('Work report', () => {
   test('tells each event under its name, and counts them', ({ assert, cleanup }) => {
     const emitter = new RunEventEmitter(() => {})
@@ -17,7 +22,21 @@ test.group('Work report', () => {
       { event: 'run.started', ...run },
       { event: 'run.completed', ...run },
     ])
-    assert.deepEqual(report.counts, { started: 1, completed: 1, failed: 0, blocked: 0, stalled: 0 })
+    assert.deepEqual(report.counts, { ...none, started: 1, completed: 1 })
+  })
+
+  test('tells of routed, unrouted and cancelled runs too', ({ assert, cleanup }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const events: string[] = []
+    const tell = ({ event }: { event: string }) => void events.push(event)
+    const report = new WorkReport(emitter, { event: tell, summary() {} })
+    cleanup(() => report.stop())
+    const error = { name: 'Error', message: 'why' }
+    emitter.emit('run.routed', { ...run, error, handlerRunId: 'a.onError.0' })
+    emitter.emit('run.unrouted', { ...run, error, reason: 'a loop' })
+    emitter.emit('run.cancelled', run)
+    assert.deepEqual(events, ['run.routed', 'run.unrouted', 'run.cancelled'])
+    assert.deepEqual(report.counts, { ...none, routed: 1, unrouted: 1, cancelled: 1 })
   })
 
   test('sums up after 30 s when something has happened, and is silent otherwise', ({
@@ -39,7 +58,7 @@ test.group('Work report', () => {
     mock.timers.tick(29_999)
     assert.isEmpty(summaries)
     mock.timers.tick(60_000)
-    assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
+    assert.deepEqual(summaries, [{ ...none, started: 1 }])
   })
 
   test('ends with what it has not summed up yet', ({ assert }) => {
@@ -52,7 +71,7 @@ test.group('Work report', () => {
     emitter.emit('run.started', run)
     report.stop()
     report.stop()
-    assert.deepEqual(summaries, [{ started: 1, completed: 0, failed: 0, blocked: 0, stalled: 0 }])
+    assert.deepEqual(summaries, [{ ...none, started: 1 }])
   })
 
   test('says nothing after it has been stopped', ({ assert }) => {
