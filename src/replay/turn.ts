@@ -456,11 +456,7 @@ export class Turn {
       if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
       if (begin.kind === 'done') this.#wants.send(begin.signals)
     }
-    for (const call of this.#open.values()) {
-      if (call.state === 'running') this.#wants.abandon(call)
-      // A run whose body is over may go on: it must not take signals any more.
-      this.#wants.close(call)
-    }
+    for (const call of this.#open.values()) if (call.state === 'running') this.#wants.abandon(call)
     this.#params.onSettled()
   }
 
