@@ -2,7 +2,9 @@ import { test } from '@japa/runner'
 import {
   CLAIM_KEY,
   COMPLETE,
+  newRun,
   record,
+  signal,
   start,
   startLeased,
   turn,
@@ -70,6 +72,36 @@ test.group('PostgreSQL server of its own', (group) => {
       runs.map(({ id }) => id),
       ['a', 'c']
     )
+  })
+
+  test('64 processes fit into the 100 connections of a default server, all of them writing', async ({
+    assert,
+  }) => {
+    const names = Array.from({ length: 64 }, (_, index) => `w${index}`)
+    const stores = await Promise.all(names.map(() => database.store({ warn: () => {} })))
+    const written = await Promise.all(
+      stores.map(async (store, index) => {
+        const instance = `w${index}`
+        await store.registerWorker({
+          ...{ instance, name: instance, leaseMs: 30_000, descriptor: '{}', takeOver: false },
+        })
+        await store.commit([{ type: 'start', run: newRun(instance), leaseTo: instance }])
+        await store.commit([signal(`s${index}`, 'go')])
+        const end = turn({ id: instance, token: 1 }, { records: [record(0)], end: COMPLETE })
+        const [flush, isRenewed] = await Promise.all([
+          store.commit([end, signal(`t${index}`, 'go')]),
+          store.renewWorker(instance),
+        ])
+        assert.isTrue(isRenewed)
+        return flush.answers[0]?.type
+      })
+    )
+    assert.deepEqual(
+      written,
+      names.map(() => 'committed')
+    )
+    const [kept] = await database.query('select count(*)::integer as signals from durable_signals')
+    assert.deepEqual(kept, { signals: 128 })
   })
 
   for (const mode of ['fast', 'immediate'] as const) {

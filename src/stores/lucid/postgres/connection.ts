@@ -10,6 +10,8 @@ export interface PostgresConnectionOptions {
   trace: ((sql: string) => void) | undefined
   /** How long a statement may take before the connection is dropped, in ms. Default 10,000. */
   statementMs?: number | undefined
+  /** Closes the connection when it has not been used for so long, in ms. Default: never. */
+  idleMs?: number
   /** Prepares each new session before anybody uses it. */
   onOpen?: (session: PostgresSession) => Promise<void>
   /** Called when a session is gone that was not closed here. */
@@ -30,6 +32,7 @@ export class PostgresConnection {
   #opening: Promise<PostgresSession> | null = null
   #lost: Backend | null = null
   #isClosed = false
+  #idle: NodeJS.Timeout | undefined
 
   constructor(options: PostgresConnectionOptions) {
     this.#options = options
@@ -38,6 +41,7 @@ export class PostgresConnection {
   /** The open session. Rejects with the driver's error when there is none to be had now. */
   async session(): Promise<PostgresSession> {
     if (this.#isClosed) throw new E_ENGINE_STOPPED()
+    this.#restartIdle()
     if (this.#session?.isOpen) return this.#session
     this.#opening ??= this.#open().finally(() => (this.#opening = null))
     return this.#opening
@@ -55,6 +59,7 @@ export class PostgresConnection {
 
   /** Idempotent; the next use opens it again, unless it is closed for good. */
   async close({ forGood }: { forGood: boolean }): Promise<void> {
+    clearTimeout(this.#idle)
     this.#isClosed ||= forGood
     await this.#opening?.catch(() => undefined)
     const session = this.#session
@@ -65,6 +70,13 @@ export class PostgresConnection {
   /** Lets a connection that was closed be opened again. */
   reopen(): void {
     this.#isClosed = false
+  }
+
+  #restartIdle(): void {
+    const { idleMs } = this.#options
+    if (idleMs === undefined) return
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.close({ forGood: false }), idleMs).unref()
   }
 
   async #open(): Promise<PostgresSession> {

@@ -9,7 +9,7 @@ import { type RunColumns, toRun } from '../run_rows.ts'
 import { claimStatement, HELD_RUNS } from './claim.ts'
 import { PostgresConnection } from './connection.ts'
 import { INT8, type PgResult } from './driver.ts'
-import { errorClass } from './error_class.ts'
+import { errorClass, isOutOfConnections } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
 import { HeldLane } from './held_lane.ts'
 import { KnownLeases } from './known_leases.ts'
@@ -17,6 +17,7 @@ import { NoticeListener } from './listener.ts'
 import { SessionNames } from './names.ts'
 import { Notices } from './notices.ts'
 import { notify } from './notify.ts'
+import type { PostgresSession } from './session.ts'
 import { PostgresWriter } from './writer.ts'
 
 export interface PostgresDialectOptions {
@@ -40,12 +41,14 @@ export interface PostgresDialectOptions {
 export const POSTGRES_CLIENTS: readonly string[] = ['pg', 'postgres', 'postgresql']
 
 const MAX_CONFLICTS = 5
+/** An idle process leaves the server's connections to those that write. */
+const WRITER_IDLE_MS = 30_000
 const COLUMNS = `select table_name::text as "table", column_name::text as "column" from information_schema.columns
   where table_schema = any(current_schemas(false)) and table_name in (${FRAGMENTS.texts})`
 
 /**
- * PostgreSQL through `pg`: one connection writes, another claims, renews, reads and listens. Both are opened by `open`
- * and again whenever they are lost.
+ * PostgreSQL through `pg`: one connection claims, renews, reads and listens from `open` to `close`; another writes, and
+ * is closed while there is nothing to write. Both are opened again whenever they are lost.
  */
 export class PostgresDialect implements Dialect {
   readonly sql = FRAGMENTS
@@ -68,6 +71,7 @@ export class PostgresDialect implements Dialect {
     const { trace, limitMs, statementMs } = options
     this.#writing = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
+      idleMs: WRITER_IDLE_MS,
       ...{ trace, statementMs },
     })
     this.#waiting = new PostgresConnection({
@@ -91,7 +95,7 @@ export class PostgresDialect implements Dialect {
       onNews: (news) => this.#listener.tell(news),
     })
     this.#writer = new PostgresWriter({
-      connection: this.#writing,
+      session: () => this.#writingSession(),
       lane: this.#lane,
       notices: this.#notices,
       limitMs,
@@ -261,7 +265,7 @@ export class PostgresDialect implements Dialect {
     this.#writing.reopen()
     this.#claiming.reopen()
     await this.#claiming.session()
-    this.#hasSessions = await this.#listener.isHeard(this.#writing)
+    this.#hasSessions = await this.#listener.isHeard(await this.#writingSession())
     if (!this.#hasSessions) warn(POOLED)
   }
 
@@ -269,6 +273,16 @@ export class PostgresDialect implements Dialect {
     const isDirect = connection === this.#options.direct
     const engine = isDirect ? this.#engines.at(-1) : this.#engines[0]
     return engine ? engine.openHandle() : Promise.reject(new Error('The store is not open'))
+  }
+
+  /** Where the server has no connection to spare, the other one writes too. */
+  async #writingSession(): Promise<PostgresSession> {
+    try {
+      return await this.#writing.session()
+    } catch (error) {
+      if (isOutOfConnections(error)) return this.#claiming.session()
+      throw error
+    }
   }
 
   /** Listens again at once; where that fails, the next claim or renewal tries it. */

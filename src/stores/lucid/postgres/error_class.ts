@@ -65,6 +65,11 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
+/** The server takes no more connections. */
+export function isOutOfConnections(error: unknown): boolean {
+  return codeOf(error) === '53300'
+}
+
 /** A run of this id has been inserted by another connection since it was looked for. */
 export function isTakenId(error: unknown): boolean {
   return (

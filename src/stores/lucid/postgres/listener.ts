@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { FlushNews } from '../../../core/change_set.ts'
-import type { PostgresConnection } from './connection.ts'
 import type { Notices } from './notices.ts'
 import { channelOf, notify } from './notify.ts'
 import type { PostgresSession } from './session.ts'
@@ -46,15 +45,14 @@ export class NoticeListener {
     this.tell()
   }
 
-  /** Whether what another connection notifies arrives; behind a transaction pooler it does not. */
-  async isHeard(sender: PostgresConnection): Promise<boolean> {
+  /** Whether what another session notifies arrives; behind a transaction pooler it does not. */
+  async isHeard(sender: PostgresSession): Promise<boolean> {
     const probe = `${PROBE}${randomUUID()}`
     const heard = Promise.withResolvers<boolean>()
     this.#probes.set(probe, () => heard.resolve(true))
     const timer = setTimeout(() => heard.resolve(false), TEST_MS)
     try {
-      const session = await sender.session()
-      await session.run([notify(session, probe)])
+      await sender.run([notify(sender, probe)])
       return await heard.promise
     } finally {
       clearTimeout(timer)

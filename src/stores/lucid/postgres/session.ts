@@ -87,6 +87,8 @@ export class PostgresSession {
   #options: SessionOptions
   #isOpen = true
   #prepared = new Map<string, PgQuery>()
+  /** The transaction that has begun and not ended. Whoever waits for it looks again: another may be first. */
+  #transaction: PromiseWithResolvers<void> | null = null
 
   private constructor(client: PgClient, options: SessionOptions) {
     this.#client = client
@@ -123,8 +125,9 @@ export class PostgresSession {
   }
 
   /** Runs statements, each on its own. */
-  run(statements: readonly PgStatement[]): Promise<PgResult[]> {
+  async run(statements: readonly PgStatement[]): Promise<PgResult[]> {
     if (this.isPooled) return this.transaction(statements)
+    while (this.#transaction) await this.#transaction.promise
     return this.#within(statements.map((statement) => this.#send(statement)))
   }
 
@@ -137,6 +140,7 @@ export class PostgresSession {
 
   /** Runs statements in one transaction, in one round trip. */
   async transaction(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    while (this.#transaction) await this.#transaction.promise
     const sent = [...this.#sendBegin(), ...statements.map((one) => this.#send(one))]
     const begun = sent.length - statements.length
     const results = await this.#withCommit(sent)
@@ -144,10 +148,12 @@ export class PostgresSession {
   }
 
   /**
-   * Begins a transaction with statements, in one round trip; nobody else may use the session until it is ended. If one
+   * Begins a transaction with statements, in one round trip; whatever else is to be run waits until it has ended. If one
    * of them fails, it is rolled back.
    */
   async begin(statements: readonly PgStatement[]): Promise<PgResult[]> {
+    while (this.#transaction) await this.#transaction.promise
+    this.#transaction = Promise.withResolvers()
     const sent = [...this.#sendBegin(), ...statements.map((one) => this.#send(one))]
     try {
       const results = await this.#within(sent)
@@ -158,23 +164,21 @@ export class PostgresSession {
     }
   }
 
-  /** Runs statements in the transaction that has begun. */
-  async continue(statements: readonly PgStatement[]): Promise<PgResult[]> {
+  /** Runs statements and commits, in one round trip; rejects when nothing of the transaction was applied. */
+  async commit(statements: readonly PgStatement[]): Promise<PgResult[]> {
     try {
-      return await this.#within(statements.map((one) => this.#send(one)))
-    } catch (error) {
-      if (this.#isOpen) await this.rollback()
-      throw error
+      return await this.#withCommit(statements.map((one) => this.#send(one)))
+    } finally {
+      this.#release()
     }
   }
 
-  /** Runs statements and commits, in one round trip; rejects when nothing of the transaction was applied. */
-  commit(statements: readonly PgStatement[]): Promise<PgResult[]> {
-    return this.#withCommit(statements.map((one) => this.#send(one)))
-  }
-
   async rollback(): Promise<void> {
-    await this.#within([this.#send(ROLLBACK)])
+    try {
+      await this.#within([this.#send(ROLLBACK)])
+    } finally {
+      this.#release()
+    }
   }
 
   /** Closes the connection, waiting for what is under way. Idempotent. */
@@ -189,7 +193,13 @@ export class PostgresSession {
     this.#client.connection.stream.destroy(error)
   }
 
+  #release(): void {
+    this.#transaction?.resolve()
+    this.#transaction = null
+  }
+
   #end(): void {
+    this.#release()
     if (!this.#isOpen) return
     this.#isOpen = false
     this.#options.onEnd()

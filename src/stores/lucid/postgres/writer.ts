@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../../../core/change_set.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { applySplitInTurn, type Attempt, mergedNews } from '../split.ts'
-import type { PostgresConnection } from './connection.ts'
 import { type ErrorClass, errorClass } from './error_class.ts'
 import { type FusedFlush, flushFused } from './fused_flush.ts'
 import { fusedPlan } from './fused_plan.ts'
@@ -10,13 +9,14 @@ import { flushGenerically } from './generic_flush.ts'
 import type { HeldLane } from './held_lane.ts'
 import { HeldElsewhereError } from './locked_rows.ts'
 import type { Notices } from './notices.ts'
+import type { PostgresSession } from './session.ts'
 
 const MAX_CONFLICTS = 10
 const FIRST_PAUSE_MS = 20
 const LAST_PAUSE_MS = 500
 
 interface WriterParams {
-  connection: PostgresConnection
+  session: () => Promise<PostgresSession>
   lane: HeldLane
   notices: Notices
   /** How long a batch is sent again while the server is away, in ms. */
@@ -103,7 +103,7 @@ export class PostgresWriter {
 
   async #attempt(writes: readonly Write[], options: { isFused: boolean }): Promise<Flush> {
     const { notices } = this.#params
-    const session = await this.#params.connection.session()
+    const session = await this.#params.session()
     const isFused = options.isFused && this.#params.isFused
     const isSure = !writes.some((write) => this.#isDoubtful(write))
     const plan = isFused && isSure ? fusedPlan(writes, this.#params) : null
@@ -119,7 +119,7 @@ export class PostgresWriter {
   }
 
   async #fold(writes: readonly Write[], options: { skipLocked: boolean }): Promise<Flush> {
-    const session = await this.#params.connection.session()
+    const session = await this.#params.session()
     const isDoubtful = (write: Write) => this.#isDoubtful(write)
     return flushGenerically(session, writes, {
       ...options,
