@@ -35,6 +35,7 @@ export default {
         '*.{js,mjs,ts}',
         '{bin,commands,config,scripts,start}/*.{ts,mjs}',
         'app/{steps,workflows}/*.ts',
+        'demo/fixed/*.ts',
         'database/migrations/*.ts',
       ],
       project: ['**/*.{ts,mjs,js}'],

@@ -5,6 +5,9 @@ import app from '@adonisjs/core/services/app'
 const durableConfig = defineConfig({
   store: env.get('DURABLE_STORE') === 'memory' ? stores.memory() : stores.lucid(),
   worker: { embedded: app.inDev },
+
+  /** A run that is lost once more than this ends dead. */
+  maxRecoveryAttempts: 3,
 })
 
 export default durableConfig

@@ -2,18 +2,24 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 
-const PLAYGROUND = join(import.meta.dirname, '..')
 const STOP_MS = 10_000
 
 /** The processes of a demo: each one that was started is ended by its own id. */
 export class Processes {
-  #folder
+  #logs
+  #directory
   #environment
   #alive = new Set()
+  #isOver = false
 
-  /** @param params.folder where logs go; @param params.environment what every process gets beside this one's */
-  constructor({ folder, environment }) {
-    this.#folder = folder
+  /**
+   * @param params.logs folder where logs go
+   * @param params.directory where the processes run
+   * @param params.environment what every process gets beside this one's
+   */
+  constructor({ logs, directory, environment }) {
+    this.#logs = logs
+    this.#directory = directory
     this.#environment = { ...process.env, ...environment }
     process.once('exit', () => this.#killAll())
   }
@@ -32,7 +38,7 @@ export class Processes {
 
   /** Starts a process that stays, with its output in `<name>.log`. */
   start(name, args) {
-    const logFile = join(this.#folder, `${name}.log`)
+    const logFile = join(this.#logs, `${name}.log`)
     const log = openSync(logFile, 'a')
     const child = this.#spawn(args, ['ignore', log, log])
     closeSync(log)
@@ -49,9 +55,16 @@ export class Processes {
     return children.map((child, n) => ({ name: child.name, code: endings[n][0] }))
   }
 
+  /** Stops all, and lets no other start. */
+  async end() {
+    this.#isOver = true
+    await this.stop()
+  }
+
   #spawn(args, stdio) {
+    if (this.#isOver) throw new Error('The demo is over')
     const child = spawn(process.execPath, args, {
-      cwd: PLAYGROUND,
+      cwd: this.#directory,
       env: this.#environment,
       stdio,
     })

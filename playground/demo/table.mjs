@@ -1,15 +1,26 @@
-/** Two sets of counts side by side, with whether they are the same. */
-export function compare(ours, theirs) {
-  const names = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])].sort()
-  const rows = names.map((name) => [name, ours[name] ?? 0, theirs[name] ?? 0])
-  const isSame = rows.every(([, mine, other]) => mine === other)
-  const cells = rows.map(([name, mine, other]) => [
+/**
+ * Counts of several sources side by side, with whether they agree.
+ *
+ * @param sources each `{ title, counts, leavesOut }`: what it does not count by the names that match, 0 where it has none
+ */
+export function compare(sources) {
+  const names = [...new Set(sources.flatMap(({ counts }) => Object.keys(counts)))].sort()
+  const rows = names.map((name) => {
+    const values = sources.map(({ counts, leavesOut }) =>
+      leavesOut?.test(name) ? null : (counts[name] ?? 0)
+    )
+    const isAgreed = new Set(values.filter((value) => value !== null)).size === 1
+    return { name, values, isAgreed }
+  })
+  const cells = rows.map(({ name, values, isAgreed }) => [
     name,
-    mine.toLocaleString('en'),
-    other.toLocaleString('en'),
-    mine === other ? '' : 'differs',
+    ...values.map((value) => value?.toLocaleString('en') ?? ''),
+    isAgreed ? '' : 'differs',
   ])
-  return { isSame, text: layOut([['', 'import', 'separate script', ''], ...cells]) }
+  return {
+    isSame: rows.every(({ isAgreed }) => isAgreed),
+    text: layOut([['', ...sources.map(({ title }) => title), ''], ...cells]),
+  }
 }
 
 function layOut(rows) {

@@ -8,6 +8,8 @@ export default await Env.create(new URL('../', import.meta.url), {
   APP_KEY: Env.schema.secret(),
   APP_URL: Env.schema.string({ format: 'url', tld: false }),
 
+  DB_CONNECTION: Env.schema.enum(['sqlite', 'postgres'] as const),
+
   /** The SQLite file, from the root of the application or absolute. */
   DB_FILE: Env.schema.string(),
 

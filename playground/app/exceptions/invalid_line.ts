@@ -8,11 +8,15 @@ export interface LineIssue {
 }
 
 /** A line of the file does not hold what an airport needs. Reading it again would not change that. */
-export default class InvalidLine extends FatalError {
+export default class InvalidLine extends FatalError<LineIssue[]> {
   static override readonly code = 'invalid_line'
 
   constructor(issues: LineIssue[]) {
-    const fields = [...new Set(issues.map(({ field }) => field))]
-    super(`invalid: ${fields.join(', ')}`, InvalidLine.code, issues)
+    super(`invalid: ${fieldsOf(issues).join(', ')}`, InvalidLine.code, issues)
   }
+}
+
+/** The fields that something is wrong with, each once. */
+export function fieldsOf(issues: readonly LineIssue[]): string[] {
+  return [...new Set(issues.map(({ field }) => field))]
 }

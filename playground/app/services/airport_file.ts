@@ -16,3 +16,21 @@ export function airportLines(): Promise<RawLine[]> {
   lines ??= read()
   return lines
 }
+
+/** `number` lines that stand for all: the file in as many parts, and of each the line of the highest airport. */
+export function linesOf(all: readonly RawLine[], number: number): RawLine[] {
+  const borders = Array.from({ length: number + 1 }, (_, n) =>
+    Math.floor((n * all.length) / number)
+  )
+  return borders.slice(1).flatMap((to, n) => highest(all.slice(borders[n], to)))
+}
+
+function highest(part: readonly RawLine[]): RawLine[] {
+  const [first, ...others] = part
+  if (!first) return []
+  return [others.reduce((best, line) => (altitude(line) > altitude(best) ? line : best), first)]
+}
+
+function altitude(line: RawLine): number {
+  return Number(line['altitude'])
+}

@@ -1,14 +1,24 @@
 import Airport from '#models/airport'
+import RejectedLine from '#models/rejected_line'
+import Ticket from '#models/ticket'
 import ImportAirports, { type ImportCounts } from '#workflows/import_airports'
+import RejectLine from '#workflows/reject_line'
 import type { WorkflowEngine } from '@adonis-agora/durable'
-import type { RunRow, StrandedRun } from '@adonis-agora/durable/types'
+import type { OutputOf, RunQuery, RunRow, StrandedRun } from '@adonis-agora/durable/types'
+
+type Counts = Record<string, number>
 
 export interface ImportReport {
   status: RunRow['status']
-  /** What the import came to: its own counts, and what is in the table of airports. */
-  counts: Record<string, number>
-  /** Child runs by status. */
-  runs: Record<string, number>
+  /** What the run of the import counted from the results of its lines; empty while it has not completed. */
+  results: Counts
+  /** What is in the tables of airports and of rejected lines. */
+  tables: Counts
+  /** Runs of lines by status. */
+  runs: Counts
+  /** The runs of lines that were handed to the workflow that records what is not valid. */
+  handed: number
+  tickets: { runId: string; retryRunId: string }[]
   stranded: StrandedRun[]
   /** Operations that a run's history holds more than once, as `<run> <step>`. */
   recordedTwice: string[]
@@ -16,33 +26,47 @@ export interface ImportReport {
   rowsWrittenAgain: number
 }
 
-async function tableCounts(): Promise<Record<string, number>> {
-  const rows = await Airport.query()
+function add(counts: Counts, name: string, amount = 1): void {
+  counts[name] = (counts[name] ?? 0) + amount
+}
+
+function resultCounts({ lines, imported, rejected, invalid }: ImportCounts): Counts {
+  const byField = Object.entries(invalid).map(([field, n]) => [`rejected for ${field}`, n] as const)
+  return { lines, airports: imported, rejected, ...Object.fromEntries(byField) }
+}
+
+async function tableCounts(): Promise<Counts> {
+  const counts: Counts = { 'airports': 0, 'rejected': 0, 'metres of elevation': 0 }
+  const regions = await Airport.query()
     .select('region')
     .count('* as airports')
     .sum('elevation_metres as metres')
     .groupBy('region')
-  const counts: Record<string, number> = { 'airports': 0, 'metres of elevation': 0 }
-  for (const { region, $extras } of rows) {
-    counts[`airports in ${region}`] = $extras.airports
-    counts['airports']! += $extras.airports
-    counts['metres of elevation']! += $extras.metres
+  for (const { region, $extras } of regions) {
+    const airports = Number($extras.airports)
+    add(counts, `airports in ${region}`, airports)
+    add(counts, 'airports', airports)
+    add(counts, 'metres of elevation', Number($extras.metres))
+  }
+  for (const { fields } of await RejectedLine.query().select('fields')) {
+    add(counts, 'rejected')
+    for (const field of fields) add(counts, `rejected for ${field}`)
   }
   return counts
 }
 
-async function childRuns(engine: WorkflowEngine, parentId: string): Promise<RunRow[]> {
+async function runsOf(engine: WorkflowEngine, query: RunQuery): Promise<RunRow[]> {
   const runs: RunRow[] = []
   let after: string | undefined
   do {
-    const page = await engine.listRuns({ parentId, limit: 1_000, after })
+    const page = await engine.listRuns({ ...query, limit: 1_000, after })
     runs.push(...page.runs)
     after = page.next ?? undefined
   } while (after !== undefined)
   return runs
 }
 
-/** A line's run calls each step once, so that a name that comes twice was recorded twice. */
+/** The run of a line, and that of its handler, call each step once: a name that comes twice was recorded twice. */
 async function recordedTwice(engine: WorkflowEngine, runs: RunRow[]): Promise<string[]> {
   const found: string[] = []
   for (const { id } of runs) {
@@ -55,29 +79,32 @@ async function recordedTwice(engine: WorkflowEngine, runs: RunRow[]): Promise<st
   return found
 }
 
-/** What an import has done, read from its run, its children and the table of airports. Null: there is no such run. */
+/** What an import has done, read from its runs and the tables. Null: there is no such run. */
 export async function importReport(
   engine: WorkflowEngine,
   runId: string
 ): Promise<ImportReport | null> {
-  const run = await engine.getRun(runId)
+  const run = await engine.getRun<OutputOf<typeof ImportAirports>>(runId)
   if (!run || run.workflow !== ImportAirports.workflow.name) return null
-  const children = await childRuns(engine, runId)
-  const runs: Record<string, number> = {}
-  for (const { status } of children) runs[status] = (runs[status] ?? 0) + 1
-  const output = run.output as ImportCounts | undefined
-  const invalid = Object.entries(output?.invalid ?? {})
-  const again = await Airport.query().where('writes', '>', 1)
+  const lines = await runsOf(engine, { parentId: runId })
+  const handlers = await runsOf(engine, { workflow: RejectLine.workflow.name })
+  const isOfLine = new Set(lines.map(({ id }) => id))
+  const handed = handlers.filter(({ handles }) => handles && isOfLine.has(handles.runId))
+  const runs: Counts = {}
+  for (const { status } of lines) add(runs, status)
+  const again = await Promise.all(
+    [Airport, RejectedLine].map((model) => model.query().where('writes', '>', 1))
+  )
+  const tickets = await Ticket.all()
   return {
     status: run.status,
-    counts: {
-      ...(output && { 'lines': output.lines, 'failed lines': output.failed }),
-      ...Object.fromEntries(invalid.map(([field, lines]) => [`failed for ${field}`, lines])),
-      ...(await tableCounts()),
-    },
+    results: run.output ? resultCounts(run.output) : {},
+    tables: await tableCounts(),
     runs,
+    handed: handed.length,
+    tickets: tickets.map((ticket) => ({ runId: ticket.runId, retryRunId: ticket.retryRunId })),
     stranded: await engine.findStranded(),
-    recordedTwice: await recordedTwice(engine, children),
-    rowsWrittenAgain: again.length,
+    recordedTwice: await recordedTwice(engine, [...lines, ...handed]),
+    rowsWrittenAgain: again.flat().length,
   }
 }

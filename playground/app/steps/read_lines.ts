@@ -1,4 +1,4 @@
-import { airportLines, type RawLine } from '#services/airport_file'
+import { airportLines, linesOf, type RawLine } from '#services/airport_file'
 import { defineStep } from '@adonis-agora/durable'
 
 /** Counts the lines of the file. */
@@ -7,11 +7,11 @@ export const countLines = defineStep('file.count', async () => {
   return lines.length
 })
 
-/** Reads the lines `from` up to and without `to`, of those that are there when only `every` n-th counts. */
+/** Reads the lines `from` up to and without `to`, of the `of` lines that stand for the file. */
 export const readLines = defineStep(
   'file.read',
-  async (part: { from: number; to: number; every: number }): Promise<RawLine[]> => {
-    const lines = await airportLines()
-    return lines.filter((_, n) => n % part.every === 0).slice(part.from, part.to)
+  async (part: { from: number; to: number; of: number }): Promise<RawLine[]> => {
+    const lines = linesOf(await airportLines(), part.of)
+    return lines.slice(part.from, part.to)
   }
 )

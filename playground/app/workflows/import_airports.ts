@@ -1,4 +1,4 @@
-import InvalidLine, { type LineIssue } from '#exceptions/invalid_line'
+import type { LineResult } from '#services/line_result'
 import { countLines, readLines } from '#steps/read_lines'
 import ImportLine from '#workflows/import_line'
 import { BaseWorkflow } from '@adonis-agora/durable'
@@ -16,37 +16,39 @@ export interface ImportInput {
 export interface ImportCounts {
   lines: number
   imported: number
-  failed: number
+  rejected: number
   /** Lines with something wrong in a field, by field; a line may count in several. */
   invalid: Record<string, number>
 }
 
-/** Imports the file: one child run per line. */
+/** Imports the file: one child run per line. It fails when a line's run is dead, once the lines beside it have ended. */
 export default class ImportAirports extends BaseWorkflow {
   static override workflow = { name: 'airports.import' }
 
   async run(ctx: WorkflowCtx, input: ImportInput): Promise<ImportCounts> {
     const all = await ctx.step(countLines)
     const lines = Math.min(all, input.lines ?? all)
-    const every = Math.floor(all / lines)
-    const counts: ImportCounts = { lines, imported: 0, failed: 0, invalid: {} }
+    const counts: ImportCounts = { lines, imported: 0, rejected: 0, invalid: {} }
     for (let from = 0; from < lines; from += SLICE) {
-      const slice = await ctx.step(readLines, { from, to: Math.min(from + SLICE, lines), every })
-      const results = await ctx.allSettled(ImportLine, slice, { concurrency: CONCURRENCY })
+      const to = Math.min(from + SLICE, lines)
+      const slice = await ctx.step(readLines, { from, to, of: lines })
+      const results = await ctx.all(ImportLine, slice, {
+        mode: 'waitAll',
+        concurrency: CONCURRENCY,
+      })
       for (const result of results) count(result, counts)
     }
     return counts
   }
 }
 
-function count(result: PromiseSettledResult<unknown>, counts: ImportCounts): void {
-  if (result.status === 'fulfilled') {
-    counts.imported++
-    return
+function count(result: LineResult, counts: ImportCounts): void {
+  switch (result.status) {
+    case 'imported':
+      counts.imported++
+      return
+    case 'rejected':
+      counts.rejected++
+      for (const field of result.fields) counts.invalid[field] = (counts.invalid[field] ?? 0) + 1
   }
-  counts.failed++
-  if (!InvalidLine.is(result.reason)) return
-  const issues = result.reason.details as LineIssue[]
-  for (const field of new Set(issues.map((issue) => issue.field)))
-    counts.invalid[field] = (counts.invalid[field] ?? 0) + 1
 }
