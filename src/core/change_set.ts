@@ -106,6 +106,8 @@ export interface RequeueWrite {
   token: number
   /** Positions that are retired. */
   retire: readonly number[]
+  /** Execution time that it is given anew; undefined = from now as long as its deadline was after its start. */
+  timeoutMs?: number | null | undefined
 }
 
 /** Makes a run due now, whatever it waits for. */

@@ -234,11 +234,11 @@ class Fold {
     return [...ids]
   }
 
-  #requeue({ runId, token, retire }: RequeueWrite): () => Answer {
+  #requeue({ runId, token, retire, timeoutMs }: RequeueWrite): () => Answer {
     const row = this.#row(runId)
     if (!row || row.token !== token || !isRequeueable(row))
       return () => ({ type: 'requeued', done: false })
-    this.#write(requeued(row, this.#now), { output: null, error: null })
+    this.#write(requeued(row, { timeoutMs, now: this.#now }), { output: null, error: null })
     if (retire.length > 0) this.#retired.push({ runId, seqs: retire })
     this.#removedTags.push({ runId, prefix: 'onError:' })
     return () => ({ type: 'requeued', done: true })

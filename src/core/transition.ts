@@ -185,7 +185,13 @@ export function isRequeueable(row: RunRow): boolean {
 }
 
 /** The row of a failed or dead run that is made live again: due at once, with its whole budget of recoveries. */
-export function requeued(row: RunRow, now: number): RunRow {
+export function requeued(
+  row: RunRow,
+  params: { now: number; timeoutMs?: number | null | undefined }
+): RunRow {
+  const { now } = params
+  const lastTimeout = row.deadlineAt === null ? null : Math.max(0, row.deadlineAt - row.createdAt)
+  const { timeoutMs = lastTimeout } = params
   return {
     ...row,
     claimKey: ordinaryKey(row.claimKey),
@@ -199,7 +205,7 @@ export function requeued(row: RunRow, now: number): RunRow {
     dueAt: now,
     endedAt: null,
     updatedAt: now,
-    deadlineAt: row.deadlineAt === null ? null : now + Math.max(0, row.deadlineAt - row.createdAt),
+    deadlineAt: timeoutMs === null ? null : now + timeoutMs,
   }
 }
 

@@ -233,7 +233,8 @@ export class WorkflowEngine {
   async requeue(runId: string): Promise<boolean> {
     this.#refuseWhenStopped()
     const store = await this.#open()
-    return new Requeue({ store, commits: this.context.commits }).run(runId)
+    const { commits, registry } = this.context
+    return new Requeue({ store, commits, registry }).run(runId)
   }
 
   /**

@@ -4,6 +4,7 @@ import { decodeError } from '../core/serialized_error.ts'
 import { isRequeueable } from '../core/transition.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import type { CommitQueue } from './commit_queue.ts'
+import type { Registry } from './registry.ts'
 
 const PAGE = 1_000
 
@@ -11,10 +12,12 @@ const PAGE = 1_000
 export class Requeue {
   #store: Store
   #commits: CommitQueue
+  #registry: Registry
 
-  constructor(params: { store: Store; commits: CommitQueue }) {
+  constructor(params: { store: Store; commits: CommitQueue; registry: Registry }) {
     this.#store = params.store
     this.#commits = params.commits
+    this.#registry = params.registry
   }
 
   /** Resolves to false where nothing is to be done: the run has ended otherwise, or runs. Throws E_RUN_NOT_FOUND. */
@@ -33,7 +36,9 @@ export class Requeue {
     for await (const child of this.#failedChildren(runId))
       if (!kept.has(child.seq)) await this.run(child.id)
     const { token } = run
-    const answer = await this.#commits.write({ type: 'requeue', runId, token, retire: plan.retire })
+    const timeoutMs = this.#registry.workflow(run.workflow, run.version)?.timeoutMs
+    const { retire } = plan
+    const answer = await this.#commits.write({ type: 'requeue', runId, token, retire, timeoutMs })
     if (answer.type === 'refused') throw answer.error
     return answer.type === 'requeued' && answer.done
   }

@@ -27,8 +27,9 @@ const CLOSE_WAIT = 'delete from durable_waits where run_id = ? and seq = ?'
 const SERVE_WAIT = 'update durable_waits set served = 1 where run_id = ? and seq = ?'
 const CLEAR_WAITS = 'delete from durable_waits where run_id = ?'
 
+// Not correlated, so that it is evaluated once: each row would else find those before it already moved.
 const RETIRE = `update durable_history set generation = (
-    select max(other.generation) + 1 from durable_history other where other.run_id = durable_history.run_id),
+    select max(other.generation) + 1 from durable_history other where other.run_id = ?),
   name = case when kind = 'handoff' then 'onError:retried:' || substr(name, length('onError:') + 1) else name end
   where run_id = ? and generation = 0 and seq in (`
 const REMOVE_TAGS = 'delete from durable_tags where run_id = ? and substr(tag, 1, ?) = ?'
@@ -51,7 +52,7 @@ export function planStatements(plan: Plan): Statement[] {
 
   for (const insert of plan.inserts) statements.push(...insertStatements(insert))
   for (const update of plan.updates) statements.push(...updateStatements(update))
-  for (const { runId, seqs } of plan.retired) add(`${RETIRE}${seqs.join(', ')})`, [runId])
+  for (const { runId, seqs } of plan.retired) add(`${RETIRE}${seqs.join(', ')})`, [runId, runId])
   for (const record of plan.records) add(INSERT_RECORD, recordValues(record))
   for (const { runId, seq } of plan.closedWaits) add(CLOSE_WAIT, [runId, seq])
   for (const wait of plan.waits) add(UPSERT_WAIT, waitValues(wait))

@@ -1,0 +1,376 @@
+import { test } from '@japa/runner'
+import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+import { Gate } from '../worker/gate.ts'
+import { until } from '../worker/until.ts'
+import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
+import { UNDO, undoSoon } from './undo_steps.ts'
+
+onEach((kind) =>
+  test.group(`Cancel, on ${kind}`, (group) => {
+    let site: Site
+    let calls: unknown[]
+    group.each.setup(async () => {
+      site = await Site.on(kind)
+      calls = []
+      UNDO.reset()
+    })
+
+    /** A step that waits until its signal aborts. */
+    const untilAborted = (begun: Gate) => (step: { signal: AbortSignal }) =>
+      begun.pass(step.signal).catch(() => {
+        calls.push('aborted')
+        return 'too late'
+      })
+
+    test('a run that executes is over with that write: its step is aborted, what comes later is refused (case 26)', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const begun = new Gate()
+      let signal: AbortSignal | undefined
+      const cancelled: string[] = []
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          signal = ctx.abortSignal
+          await ctx.localStep('a', () => void calls.push('a'))
+          await ctx.localStep('slow', untilAborted(begun))
+          await ctx.localStep('never', () => void calls.push('never'))
+        },
+      })
+      engine.on('run.cancelled', (event) => cancelled.push(event.runId))
+      const { runId } = await engine.start(MAIN)
+      await begun.reached()
+      assert.isFalse(signal?.aborted)
+      assert.isTrue(await engine.cancel(runId, { reason: 'not wanted' }))
+      const run = await engine.getRun(runId)
+      assert.deepEqual(
+        [run?.status, run?.errorCode, run?.error?.message, run?.owner],
+        ['cancelled', 'cancelled', 'not wanted', null]
+      )
+      await until(() => calls.includes('aborted'))
+      assert.isTrue(signal?.aborted)
+      assert.isFalse(await engine.cancel(runId), 'it had ended')
+      assert.deepEqual(await engine.getRun(runId), run)
+      assert.deepEqual(calls, ['a', 'aborted'])
+      assert.deepEqual(cancelled, [runId])
+      await assert.rejects(() => engine.cancel('nobody'), E_RUN_NOT_FOUND)
+    })
+
+    test('from another process aborts the step soon', async ({ assert, cleanup }) => {
+      cleanup(() => site.close(assert))
+      const begun = new Gate()
+      await site.working({
+        main: (ctx) => ctx.localStep('slow', untilAborted(begun)),
+      })
+      const { engine } = await site.app()
+      const { runId } = await engine.start({ name: 'main', version: '1' })
+      await begun.reached()
+      const asked = performance.now()
+      assert.isTrue(await engine.cancel(runId))
+      await until(() => calls.includes('aborted'))
+      assert.isBelow(performance.now() - asked, 1_500)
+      const run = await engine.getRun(runId)
+      assert.equal(run?.status, 'cancelled')
+    }).timeout(20_000)
+
+    test('a run that waits, is pending or is blocked ends at once', async ({ assert, cleanup }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.working({
+        main: (ctx) => ctx.waitForSignal('go'),
+        foreign: async (ctx) => {
+          await new Promise((resolve) => setImmediate(resolve))
+          await ctx.localStep('a', () => {})
+        },
+      })
+      await engine.start(MAIN, null, 'waiting')
+      await engine.start({ name: 'nobody-knows', version: '1' }, null, 'pending')
+      await engine.start('foreign', null, 'blocked')
+      await reaches(engine, 'waiting', 'suspended')
+      await reaches(engine, 'blocked', 'blocked')
+      for (const runId of ['waiting', 'pending', 'blocked']) {
+        assert.isTrue(await engine.cancel(runId))
+        const run = await engine.getRun(runId)
+        assert.deepEqual([run?.status, run?.dueAt], ['cancelled', null])
+        const { waits } = (await engine.getHistory(runId)) ?? {}
+        assert.deepEqual(waits, [])
+      }
+      assert.deepEqual(await engine.signal('go'), { delivered: false })
+    })
+
+    test('the children it awaits go with it at every level, those it only started do not (case 27)', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const begun = new Gate()
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.startChild('leaf', 'started')
+          await Promise.all([ctx.child('middle'), ctx.all('leaf', ['x', 'y'])])
+        },
+        middle: async (ctx) => {
+          await ctx.startChild('leaf', 'also started')
+          await Promise.all([ctx.child('leaf', 'z'), ctx.child('working')])
+        },
+        working: (ctx) => ctx.localStep('slow', untilAborted(begun)),
+        leaf: (ctx, name: string) => ctx.waitForSignal(`go-${name.replace(' ', '-')}`),
+      })
+      await engine.start(MAIN, null, 'p')
+      const awaited = ['p.child.1', 'p.child.2.0', 'p.child.2.1', 'p.child.1.child.1']
+      const started = ['p.child.0', 'p.child.1.child.0']
+      for (const id of [...awaited, ...started]) await reaches(engine, id, 'suspended')
+      await begun.reached()
+      const cancelled: string[] = []
+      engine.on('run.cancelled', (event) => cancelled.push(event.runId))
+      await engine.cancel('p', { reason: 'all of it' })
+      for (const id of ['p', ...awaited, 'p.child.1.child.2']) {
+        const run = await engine.getRun(id)
+        assert.deepEqual([id, run?.status, run?.error?.message], [id, 'cancelled', 'all of it'])
+      }
+      for (const id of started) assert.equal((await engine.getRun(id))?.status, 'suspended')
+      assert.sameMembers(cancelled, ['p', ...awaited, 'p.child.1.child.2'])
+      await until(() => calls.includes('aborted'))
+      await engine.signal('go-started')
+      await engine.signal('go-also-started')
+      for (const id of started) assert.equal((await engine.waitForRun(id)).status, 'completed')
+    })
+
+    test('a run that crashes its worker at every pickup ends for good (case 26)', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.app()
+      const { runId } = await engine.start({ name: 'main', version: '1' })
+      const { store: open } = engine.context
+      const store = await open()
+      const claimKeys = [(await engine.getRun(runId))?.claimKey ?? '']
+      for (const instance of ['w1', 'w2']) {
+        const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
+        await store.registerWorker({ instance, name: instance, ...lease })
+        assert.lengthOf(await store.claim({ owner: instance, claimKeys, limit: 1 }), 1)
+        await engine.advanceClock(2_000)
+        await store.recoverExpired({ suspectFrom: 3 })
+      }
+      assert.isTrue(await engine.cancel(runId))
+      const run = await engine.getRun(runId)
+      assert.deepEqual([run?.status, run?.dueAt, run?.recoveryAttempts], ['cancelled', null, 1])
+      const { engine: other } = await site.working({ main: () => void calls.push('executed') })
+      assert.deepEqual(await other.getRun(runId), run)
+      assert.deepEqual(calls, [])
+    })
+
+    test('with compensate undoes what was done, what was in flight too, and ends cancelled', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const begun = new Gate()
+      const undo = (name: string) => (output: unknown) => void calls.push([name, output])
+      const cancelled: string[] = []
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('a', () => 1, { compensate: undo('a') })
+          await ctx.localStep('b', () => 2, { compensate: undoSoon })
+          await ctx.localStep('slow', untilAborted(begun), { compensate: undo('slow') })
+          await ctx.localStep('never', () => void calls.push('never'))
+        },
+      })
+      engine.on('run.cancelled', (event) => cancelled.push(event.runId))
+      const { runId } = await engine.start(MAIN)
+      await begun.reached()
+      assert.isTrue(await engine.cancel(runId, { compensate: true, reason: 'not wanted' }))
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual(
+        [run.status, run.errorCode, run.error?.message],
+        ['cancelled', 'cancelled', 'not wanted']
+      )
+      assert.sameDeepMembers(calls, ['aborted', ['slow', undefined], ['a', 1]])
+      assert.deepEqual(
+        UNDO.calls.map(({ output }) => output),
+        [2]
+      )
+      assert.deepEqual(await undone(engine, runId), [
+        ['slow', 'completed', 1],
+        ['b', 'completed', 1],
+        ['a', 'completed', 1],
+      ])
+      assert.deepEqual(cancelled, [runId])
+      assert.isFalse(await engine.requeue(runId))
+    })
+
+    test('with compensate undoes what a run that waits has done, and its signals go to others', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const undoing = new Gate()
+      cleanup(() => undoing.open())
+      const bodies = {
+        main: async (ctx: WorkflowCtx) => {
+          await ctx.localStep('a', () => 1, { compensate: () => undoing.pass() })
+          await Promise.all([ctx.waitForSignal('word'), ctx.child('inner')])
+        },
+        inner: async (ctx: WorkflowCtx) => {
+          await ctx.localStep('b', () => 2, {
+            compensate: (output) => void calls.push(['b', output]),
+          })
+          await ctx.sleep('1 hour')
+        },
+        other: (ctx: WorkflowCtx) => ctx.waitForSignal('word'),
+      }
+      const first = await site.working(bodies)
+      const { runId } = await first.engine.start(MAIN)
+      await reaches(first.engine, `${runId}.child.2`, 'suspended')
+      await reaches(first.engine, runId, 'suspended')
+      await site.stop(first.app)
+      const { app, engine } = await site.app(bodies)
+      await engine.cancel(runId, { compensate: true })
+      assert.deepEqual(await engine.signal('word', 'hello'), { delivered: true })
+      await app.work()
+      await undoing.reached()
+      const other = await engine.start<string>('other')
+      assert.equal(await other.result(), 'hello')
+      undoing.open()
+      for (const id of [runId, `${runId}.child.2`]) {
+        const run = await engine.waitForRun(id)
+        assert.equal(run.status, 'cancelled')
+      }
+      assert.deepEqual(calls, [['b', 2]])
+    })
+
+    test('with compensate of a run that has done nothing ends it at once', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.app()
+      const { runId } = await engine.start({ name: 'main', version: '1' })
+      assert.isTrue(await engine.cancel(runId, { compensate: true }))
+      const run = await engine.getRun(runId)
+      assert.deepEqual([run?.status, run?.phase], ['cancelled', 'body'])
+    })
+
+    test('without compensate, of a run that is undoing its steps, ends it where it is', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const undoing = new Gate()
+      cleanup(() => undoing.open())
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('a', () => 1, { compensate: () => void calls.push('a') })
+          await ctx.localStep('b', () => 2, {
+            compensate: (_output, { signal }) => undoing.pass(signal),
+          })
+          await ctx.localStep('fail', () => {
+            throw new FatalError('no')
+          })
+        },
+      })
+      const { runId } = await engine.start(MAIN)
+      await undoing.reached()
+      await engine.cancel(runId)
+      const run = await engine.getRun(runId)
+      assert.deepEqual([run?.status, run?.errorCode], ['cancelled', 'cancelled'])
+      assert.deepEqual(calls, [])
+      assert.deepEqual(await undone(engine, runId), [])
+    })
+
+    test('of a run that follows its handler cancels the handler too', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { app, engine } = await site.app()
+      engine.register('handler', '1', (ctx) => ctx.waitForSignal('never'))
+      engine.register(
+        'main',
+        '1',
+        (ctx) =>
+          ctx.localStep('fail', () => {
+            throw new FatalError('no')
+          }),
+        { onError: [{ workflow: 'handler' }] }
+      )
+      await app.work()
+      const { runId } = await engine.start(MAIN)
+      await reaches(engine, `${runId}.onError.0`, 'suspended')
+      await engine.cancel(runId)
+      for (const id of [runId, `${runId}.onError.0`])
+        assert.equal((await engine.getRun(id))?.status, 'cancelled')
+    })
+
+    test('a parent sees that its child was cancelled, or is dead, by status and code', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { app, engine } = await site.app()
+      const waits = (ctx: WorkflowCtx) => ctx.waitForSignal('never')
+      engine.register('waiting', '1', waits)
+      engine.register('main', '1', async (ctx) => {
+        const results = await ctx.allSettled('waiting', [1, 2])
+        return results.map((result) =>
+          result.status === 'rejected'
+            ? [result.reason.name, result.reason.code, result.reason.status, result.reason.runId]
+            : result.value
+        )
+      })
+      await app.work()
+      await engine.start(MAIN, null, 'p')
+      for (const index of [0, 1]) await reaches(engine, `p.child.0.${index}`, 'suspended')
+      await engine.cancel('p.child.0.0')
+      await site.stop(app)
+      const dying = await site.app()
+      const store = await dying.engine.context.store()
+      const { claimKey } = (await dying.engine.getRun('p.child.0.1'))!
+      await store.registerWorker({
+        ...{ instance: 'w', name: 'w', leaseMs: 60_000, descriptor: '{}', takeOver: false },
+      })
+      await dying.engine.requeue('p.child.0.1')
+      const [claimed] = await store.claim({ owner: 'w', claimKeys: [claimKey], limit: 1 })
+      const nothing = {
+        records: [],
+        opened: [],
+        closed: [],
+        returned: [],
+        children: [],
+        signals: [],
+      }
+      await store.commit([
+        {
+          ...{ type: 'turn', runId: claimed!.id, token: claimed!.token, seenInbox: 0, ...nothing },
+          end: {
+            kind: 'die',
+            error:
+              '{"v":{"name":"MaxRecoveryAttempts","message":"lost","code":"max_recovery_attempts"}}',
+            errorCode: 'max_recovery_attempts',
+          },
+        },
+      ])
+      dying.engine.register('main', '1', async (ctx) => {
+        const results = await ctx.allSettled({ name: 'waiting', version: '1' }, [1, 2])
+        return results.map((result) =>
+          result.status === 'rejected'
+            ? [result.reason.name, result.reason.code, result.reason.status, result.reason.runId]
+            : result.value
+        )
+      })
+      await dying.app.work()
+      const run = await dying.engine.waitForRun('p')
+      assert.equal(run.status, 'completed')
+      assert.deepEqual(
+        run.output.map(([, ...rest]: unknown[]) => rest),
+        [
+          ['cancelled', 'cancelled', 'p.child.0.0'],
+          ['max_recovery_attempts', 'dead', 'p.child.0.1'],
+        ]
+      )
+      assert.isNotEmpty(await live(dying.engine, 'p'))
+    })
+  })
+)

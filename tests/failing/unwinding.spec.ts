@@ -1,0 +1,312 @@
+import { test } from '@japa/runner'
+import { FatalError } from '../../src/errors.ts'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+import { Gate } from '../worker/gate.ts'
+import { until } from '../worker/until.ts'
+import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
+import { UNDO, undoLater } from './undo_steps.ts'
+
+const MINUTE = 60_000
+
+onEach((kind) =>
+  test.group(`Unwinding, on ${kind}`, (group) => {
+    let site: Site
+    let calls: unknown[][]
+    group.each.setup(async () => {
+      site = await Site.on(kind)
+      calls = []
+      UNDO.reset()
+    })
+    const undo = (name: string) => (output: unknown) => void calls.push([name, output])
+    const fails = () => {
+      throw new FatalError('no seats', 'sold_out')
+    }
+
+    test('a parallel step in flight is aborted, and undone with what it came to', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          const begun = new Gate()
+          const slow = ctx.localStep(
+            'slow',
+            async ({ signal }) => {
+              await begun.pass(signal).catch(() => {})
+              return 'in part'
+            },
+            { compensate: undo('slow') }
+          )
+          await Promise.all([slow, ctx.localStep('fail', () => begun.reached().then(fails))])
+        },
+      })
+      const { runId } = await engine.start(MAIN)
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.errorCode], ['failed', 'sold_out'])
+      assert.deepEqual(calls, [['slow', 'in part']])
+      const records = await live(engine, runId)
+      assert.deepEqual(
+        records.map(({ seq, status, ordinal }) => [seq, status, ordinal]),
+        [
+          [-1, 'completed', null],
+          [0, 'completed', null],
+          [1, 'failed', 0],
+        ]
+      )
+    })
+
+    test('a parallel step that the abort makes fail is not attempted again, and is undone without an output', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      let attempts = 0
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          const begun = new Gate()
+          const slow = ctx.localStep(
+            'slow',
+            async ({ signal }) => {
+              attempts++
+              await begun.pass(signal)
+            },
+            { compensate: undo('slow'), backoffMs: 1 }
+          )
+          await Promise.all([slow, ctx.localStep('fail', () => begun.reached().then(fails))])
+        },
+      })
+      const { runId } = await engine.start(MAIN)
+      await engine.waitForRun(runId)
+      assert.deepEqual(calls, [['slow', undefined]])
+      assert.equal(attempts, 1)
+      const [, slow] = await live(engine, runId)
+      assert.deepEqual([slow?.name, slow?.status], ['slow', 'abandoned'])
+    })
+
+    test('steps that an earlier process has done are undone too, and nothing else of the body is begun', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const begun: string[] = []
+      const bodies = (isFailing: boolean) => ({
+        main: async (ctx: WorkflowCtx) => {
+          await ctx.localStep('a', () => void begun.push('a'), { compensate: undo('a') })
+          await ctx.waitForSignal('go')
+          try {
+            await ctx.localStep('fail', isFailing ? fails : () => {})
+          } finally {
+            // A step of a body that has failed is a step like any other.
+            await ctx.localStep('clean', () => void begun.push('clean'), {
+              compensate: undo('clean'),
+            })
+          }
+        },
+      })
+      const first = await site.working(bodies(true))
+      const { runId } = await first.engine.start(MAIN)
+      await reaches(first.engine, runId, 'suspended')
+      await site.stop(first.app)
+      const { engine } = await site.working(bodies(true))
+      await engine.signal('go')
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.errorCode], ['failed', 'sold_out'])
+      assert.deepEqual(begun, ['a', 'clean'])
+      assert.deepEqual(calls, [
+        ['clean', undefined],
+        ['a', undefined],
+      ])
+    })
+
+    for (const [change, other] of [
+      ['asks for something else', 'renamed'],
+      ['ends before it has asked for everything', 'shorter'],
+    ] as const)
+      test(`a body that ${change} blocks the run, which keeps its error and goes on with the right code`, async ({
+        assert,
+        cleanup,
+      }) => {
+        cleanup(() => site.close(assert))
+        UNDO.answer = ({ attempt }) => {
+          if (attempt === 1) throw new Error('not yet')
+        }
+        const body = (code: 'right' | 'renamed' | 'shorter') => ({
+          main: async (ctx: WorkflowCtx) => {
+            await ctx.localStep(code === 'renamed' ? 'z' : 'a', () => 1, { compensate: undo('a') })
+            if (code === 'shorter') fails()
+            await ctx.localStep('b', () => 2, { compensate: undoLater })
+            await ctx.localStep('fail', fails)
+          },
+        })
+        const first = await site.working(body('right'))
+        const { runId } = await first.engine.start(MAIN)
+        await until(() => UNDO.calls.length === 1)
+        await reaches(first.engine, runId, 'suspended')
+        await site.stop(first.app)
+        const second = await site.working(body(other))
+        await second.engine.advanceClock(MINUTE)
+        await reaches(second.engine, runId, 'blocked')
+        const blocked = await second.engine.getRun(runId)
+        assert.deepEqual(
+          [blocked?.phase, blocked?.errorCode, blocked?.error?.message],
+          ['unwinding', 'sold_out', 'no seats']
+        )
+        assert.deepEqual(await undone(second.engine, runId), [])
+        await site.stop(second.app)
+        const { engine } = await site.working(body('right'))
+        const run = await engine.waitForRun(runId)
+        assert.deepEqual(
+          [run.status, run.errorCode, run.error?.message],
+          ['failed', 'sold_out', 'no seats']
+        )
+        assert.deepEqual(calls, [['a', 1]])
+      })
+
+    test('a run whose child was cancelled fails, when it has undone its steps', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('a', () => 1, { compensate: undo('a') })
+          await ctx.child('waiting')
+        },
+        waiting: (ctx) => ctx.waitForSignal('never'),
+      })
+      const { runId } = await engine.start(MAIN)
+      await reaches(engine, `${runId}.child.1`, 'suspended')
+      await engine.cancel(`${runId}.child.1`, { reason: 'not wanted' })
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual(
+        [run.status, run.errorCode, run.error?.message],
+        ['failed', 'cancelled', 'not wanted']
+      )
+      assert.deepEqual(calls, [['a', 1]])
+    })
+
+    test('nobody takes a signal that comes for a wait of its body: the next who waits gets it', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const undoing = new Gate()
+      cleanup(() => undoing.open())
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          const signal = ctx.waitForSignal('word')
+          const steps = async () => {
+            await ctx.localStep('a', () => 1, { compensate: () => undoing.pass() })
+            await ctx.waitForSignal('go')
+            await ctx.localStep('fail', fails)
+          }
+          await Promise.all([signal, steps()])
+        },
+        other: (ctx) => ctx.waitForSignal('word'),
+      })
+      const { runId } = await engine.start(MAIN)
+      await reaches(engine, runId, 'suspended')
+      await engine.signal('go')
+      await undoing.reached()
+      assert.deepEqual(await engine.signal('word', 'hello'), { delivered: false })
+      const other = await engine.start<string>('other')
+      assert.equal(await other.result(), 'hello')
+      undoing.open()
+      const run = await engine.waitForRun(runId)
+      assert.equal(run.status, 'failed')
+    })
+
+    test('a run that follows its handler has no waits of its body any more (P4)', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const { engine } = await site.app()
+      const { app } = await site.app()
+      engine.register('handler', '1', (ctx) => ctx.waitForSignal('answer'))
+      app.engine.register('handler', '1', (ctx) => ctx.waitForSignal('answer'))
+      const main = async (ctx: WorkflowCtx) => {
+        await Promise.all([
+          ctx.sleep('1 hour'),
+          ctx.waitForSignal('word'),
+          ctx.localStep('fail', fails),
+        ])
+      }
+      app.engine.register('main', '1', main, { onError: [{ workflow: 'handler' }] })
+      engine.register('main', '1', main, { onError: [{ workflow: 'handler' }] })
+      await app.work()
+      const { runId } = await engine.start(MAIN)
+      await reaches(engine, `${runId}.onError.0`, 'suspended')
+      const { waits = [] } = (await engine.getHistory(runId)) ?? {}
+      assert.deepEqual(
+        waits.map((wait) => wait.kind),
+        ['handoff']
+      )
+      assert.deepEqual(await engine.findStranded(), [])
+      assert.deepEqual(await engine.signal('word', 'hello'), { delivered: false })
+      await engine.signal('answer', 'handled')
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.output], ['completed', 'handled'])
+    })
+
+    test('a worker that stops between two attempts of a compensation hands the run back at once, with its attempts', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const failed = Promise.withResolvers<void>()
+      const bodies = (compensate: () => void) => ({
+        main: async (ctx: WorkflowCtx) => {
+          await ctx.localStep('a', () => 1, { compensate })
+          await ctx.localStep('fail', fails)
+        },
+      })
+      const first = await site.working(
+        bodies(() => {
+          failed.resolve()
+          throw new Error('not yet')
+        })
+      )
+      const { runId } = await first.engine.start(MAIN)
+      await failed.promise
+      await site.stop(first.app)
+      const { engine } = await site.app(bodies(() => undefined))
+      const handedBack = await engine.getRun(runId)
+      assert.deepEqual([handedBack?.status, handedBack?.phase], ['suspended', 'unwinding'])
+      const second = await site.working(bodies(() => undefined))
+      const run = await second.engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.recoveryAttempts], ['failed', 0])
+      assert.deepEqual(await undone(engine, runId), [['a', 'completed', 2]])
+    })
+  })
+)
+
+test.group('Unwinding', () => {
+  test('waits a bounded time for a step that does not heed its abort, and undoes it without an output', async ({
+    assert,
+    cleanup,
+  }) => {
+    const site = await Site.on('memory')
+    cleanup(() => site.close(assert))
+    const deaf = new Gate()
+    cleanup(() => deaf.open())
+    const undoneWith = Promise.withResolvers<unknown>()
+    const { engine } = await site.working({
+      main: async (ctx) => {
+        const slow = ctx.localStep('slow', () => deaf.pass().then(() => 'late'), {
+          compensate: (output) => undoneWith.resolve(output),
+        })
+        const fail = ctx.localStep('fail', async () => {
+          await deaf.reached()
+          throw new FatalError('no')
+        })
+        await Promise.all([slow, fail])
+      },
+    })
+    const { runId } = await engine.start(MAIN)
+    assert.isUndefined(await undoneWith.promise)
+    const run = await engine.waitForRun(runId)
+    assert.equal(run.status, 'failed')
+  }).timeout(20_000)
+})
