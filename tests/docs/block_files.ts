@@ -39,6 +39,7 @@ declare global {
   const sendInvoice: (typeof import('#steps/send_invoice'))['sendInvoice']
   const PackOrder: (typeof import('#workflows/pack_order'))['default']
   const WelcomeMember: (typeof import('#workflows/welcome_member'))['default']
+  function bookRoom(order: number): Promise<{ number: number }>
   function sendReport(): Promise<void>
   function quoteOf(kind: 'fast' | 'cheap'): Promise<{ cents: number }>
 }
