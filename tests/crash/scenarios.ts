@@ -13,6 +13,8 @@ export interface Scenario {
   drive(engine: WorkflowEngine): Promise<void>
   /** What its runs come to, by id: the output, or the code of the failure. */
   outcomes: Record<string, { output: unknown } | { failed: string }>
+  /** How many steps of one run its body lets run at once; default 1. */
+  parallel?: number
 }
 
 const LONG_MS = 3_600_000
@@ -116,6 +118,8 @@ function race(winner: 'step' | 'sleep'): Scenario {
       await engine.waitForRun('race')
     },
     outcomes: { race: { output: `${winner} won` } },
+    // The loser is still at work while the winner's name is used.
+    parallel: winner === 'sleep' ? 2 : 1,
   }
 }
 
