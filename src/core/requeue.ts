@@ -29,14 +29,17 @@ export function planRequeue(
     records.filter(({ kind }) => kind === 'compensation').map(({ seq }) => seq)
   )
   const isUndone = ({ seq }: HistoryRecord) => undone.has(compensationSeq(seq))
-  const starts = records.filter((record) => record === culprit || isUndone(record))
+  const starts = new Set(records.filter((record) => record === culprit || isUndone(record)))
   const delivered = records.filter(({ ordinal }) => ordinal !== null)
-  const first = Math.min(...starts.map(({ ordinal }) => ordinal ?? Infinity))
+  const first = [...starts].reduce(
+    (least, { ordinal }) => Math.min(least, ordinal ?? Infinity),
+    Infinity
+  )
   const cut =
     first === Infinity ? first : delivered.filter(({ ordinal }) => ordinal! < first).length
   const isRetired = (record: HistoryRecord) =>
     record.seq < 0 ||
-    starts.includes(record) ||
+    starts.has(record) ||
     record.after > cut ||
     (record.ordinal === null && record.kind !== 'now')
   const { retired = [], kept = [] } = Object.groupBy(records, (record) =>

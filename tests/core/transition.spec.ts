@@ -1,14 +1,26 @@
 import { test } from '@japa/runner'
 import type { TurnEnd } from '../../src/core/change_set.ts'
-import { isTerminal, RUN_FORMAT, RUN_STATUSES, type RunRow } from '../../src/core/run.ts'
+import { suspectKey } from '../../src/core/name.ts'
 import {
+  isTerminal,
+  RUN_FORMAT,
+  RUN_STATUSES,
+  type RunPhase,
+  type RunRow,
+} from '../../src/core/run.ts'
+import {
+  cancelled,
   claimed,
   created,
   ended,
   holdsLease,
   isClaimable,
+  isRequeueable,
   notified,
   orphaned,
+  requeued,
+  unwinding,
+  woken,
 } from '../../src/core/transition.ts'
 import { newRun } from '../../src/testing/conformance/writes.ts'
 
@@ -220,4 +232,159 @@ test.group('transition: inbox entries', () => {
       const after = notified(before, { count: 2, urgent: true, now: NOW })
       assert.deepEqual(after, { ...before, inboxSeq: 5 })
     })
+})
+
+const PHASES: readonly RunPhase[] = ['body', 'unwinding', 'following']
+const FAILURE = { error: '', errorCode: 'max_price' }
+/** The code of the failure that a run unwinds or follows for. */
+const KEPT = 'sold_out'
+
+/** What each end comes to: status, and error code in the body's phase and in the later ones. */
+const ENDS: readonly {
+  end: TurnEnd
+  status: RunRow['status']
+  codes: [inBody: string | null, later: string | null]
+  phase?: RunPhase
+}[] = [
+  { end: { kind: 'complete', output: '1' }, status: 'completed', codes: [null, null] },
+  { end: { kind: 'fail', ...FAILURE }, status: 'failed', codes: ['max_price', 'max_price'] },
+  { end: { kind: 'die', ...FAILURE }, status: 'dead', codes: ['max_price', 'max_price'] },
+  { end: { kind: 'cancel', ...FAILURE }, status: 'cancelled', codes: ['max_price', 'max_price'] },
+  { end: { kind: 'block', ...FAILURE, retryIn: 1 }, status: 'blocked', codes: ['max_price', KEPT] },
+  { end: { kind: 'release' }, status: 'suspended', codes: [null, KEPT] },
+  { end: suspend(), status: 'suspended', codes: [null, KEPT] },
+  {
+    ...{ end: { kind: 'unwind', ...FAILURE }, status: 'running', phase: 'unwinding' },
+    codes: ['max_price', 'max_price'],
+  },
+  {
+    ...{ end: { kind: 'follow', ...FAILURE, tag: 'onError:*' }, status: 'suspended' },
+    ...{ phase: 'following', codes: ['max_price', 'max_price'] },
+  },
+]
+
+test.group('transition: ends in every phase', () => {
+  test('{end.kind}: {status}, whatever the phase')
+    .with([...ENDS])
+    .run(({ assert }, { end, status, codes, phase }) => {
+      for (const before of PHASES.map((of) => row({ phase: of, errorCode: KEPT }))) {
+        const after = ended(before, end, { seenInbox: 3, now: NOW })
+        const [inBody, later] = codes
+        const place = `${end.kind} in phase ${before.phase}`
+        assert.equal(after.status, status, place)
+        assert.equal(after.phase, phase ?? before.phase, place)
+        assert.equal(after.errorCode, before.phase === 'body' ? inBody : later, place)
+        assert.equal(after.token, before.token, 'a turn writes under its own token')
+        assert.equal(after.endedAt, isTerminal(status) ? NOW : null, place)
+        assert.equal(after.owner, status === 'running' ? 'w1' : null, place)
+        assert.equal(after.handoffs, end.kind === 'follow' ? 1 : 0, place)
+        if (isTerminal(status)) assert.isNull(after.dueAt, place)
+      }
+    })
+
+  test('a run that leaves its worker is no suspect any more; one that goes on is', ({ assert }) => {
+    const { claimKey } = row()
+    const suspected = row({ claimKey: suspectKey(claimKey) })
+    for (const { end, status } of ENDS) {
+      const after = ended(suspected, end, { seenInbox: 3, now: NOW })
+      assert.equal(after.claimKey, status === 'running' ? suspected.claimKey : claimKey)
+    }
+  })
+
+  test('a run that follows is due at once if something has come that it has not seen', ({
+    assert,
+  }) => {
+    const follow = { kind: 'follow', ...FAILURE, tag: 'onError:*' } as const
+    assert.isNull(ended(row({ wakeSeq: 9 }), follow, { seenInbox: 3, now: NOW }).dueAt)
+    assert.equal(ended(row(), follow, { seenInbox: 2, now: NOW }).dueAt, NOW)
+    assert.isNull(ended(row({ wakeSeq: 9 }), follow, { seenInbox: 3, now: NOW }).wakeSeq)
+  })
+})
+
+test.group('transition: from outside', () => {
+  const live = RUN_STATUSES.filter((status) => !isTerminal(status))
+
+  test('a run that reads {$self} is cancelled: its token is raised (P1)')
+    .with(live)
+    .run(({ assert }, status) => {
+      const suspect = suspectKey(row().claimKey)
+      const before = row({ status, dueAt: LATER, wakeSeq: 9, claimKey: suspect })
+      const after = cancelled(before, { errorCode: 'cancelled', now: NOW })
+      assert.deepEqual(after, {
+        ...before,
+        ...{ status: 'cancelled', errorCode: 'cancelled', token: 5, owner: null, dueAt: null },
+        ...{ wakeSeq: null, endedAt: NOW, updatedAt: NOW, claimKey: row().claimKey },
+      })
+    })
+
+  test('a run that reads {$self} is to undo its steps: due at once, under a new token')
+    .with(live)
+    .run(({ assert }, status) => {
+      const before = row({ status, dueAt: LATER, wakeSeq: 9 })
+      const after = unwinding(before, { errorCode: 'cancelled', now: NOW })
+      assert.deepEqual(after, {
+        ...before,
+        ...{ status: 'suspended', phase: 'unwinding', errorCode: 'cancelled', token: 5 },
+        ...{ owner: null, dueAt: NOW, wakeSeq: null, updatedAt: NOW },
+      })
+      assert.isFalse(holdsLease(after, before.token))
+    })
+
+  test('only failed and dead runs are made live again (P6)', ({ assert }) => {
+    const found = RUN_STATUSES.filter((status) => isRequeueable(row({ status })))
+    assert.deepEqual(found, ['failed', 'dead'])
+  })
+
+  for (const phase of PHASES)
+    test(`a requeue in phase ${phase} gives the whole budget of recoveries, and the body (DL-9)`, ({
+      assert,
+    }) => {
+      const over = { status: 'failed', phase, errorCode: KEPT, endedAt: 9, owner: null } as const
+      const before = row({ ...over, handoffs: 2, recoveryAttempts: 4 })
+      const after = requeued(before, { now: NOW })
+      assert.deepEqual(after, {
+        ...before,
+        ...{ status: 'pending', phase: 'body', errorCode: null, endedAt: null, dueAt: NOW },
+        ...{ token: 5, recoveryAttempts: 0, updatedAt: NOW },
+      })
+      assert.equal(after.handoffs, 2, 'the next handoff has a number of its own')
+    })
+
+  test('a requeue gives the execution time anew: {title}')
+    .with([
+      { title: 'that of the workflow', deadlineAt: 5, timeoutMs: 500, expected: LATER },
+      { title: 'none, if it has none now', deadlineAt: 5, timeoutMs: null, expected: null },
+      { title: 'as long as before, if it is unknown', deadlineAt: STARTED + 500, expected: LATER },
+      { title: 'none as before, if it is unknown', deadlineAt: null, expected: null },
+    ])
+    .run(({ assert }, { deadlineAt, timeoutMs, expected }) => {
+      const before = row({ status: 'failed', deadlineAt })
+      assert.equal(requeued(before, { now: NOW, timeoutMs }).deadlineAt, expected)
+    })
+
+  test('a wake makes a waiting run due and leaves every other one as it is', ({ assert }) => {
+    for (const status of RUN_STATUSES) {
+      const after = woken(row({ status, owner: null, dueAt: LATER }), NOW)
+      const waits = ['pending', 'suspended', 'blocked'].includes(status)
+      assert.equal(after?.dueAt, waits ? NOW : undefined, status)
+    }
+    assert.isNull(woken(row({ status: 'suspended', dueAt: NOW }), NOW))
+    assert.equal(woken(row({ status: 'suspended', dueAt: null }), NOW)?.dueAt, NOW)
+  })
+
+  test('a lost run becomes a suspect from the pickup on that it is told, if its owner counts', ({
+    assert,
+  }) => {
+    const { claimKey } = row()
+    const lose = (recoveryAttempts: number, isCounted: boolean, suspectFrom: number | null) =>
+      orphaned(row({ recoveryAttempts }), { now: NOW, isCounted, suspectFrom })
+    assert.equal(lose(0, true, 2).claimKey, claimKey)
+    assert.equal(lose(1, true, 2).claimKey, suspectKey(claimKey))
+    assert.equal(lose(9, true, null).claimKey, claimKey)
+    const uncounted = lose(1, false, 2)
+    assert.deepEqual(
+      [uncounted.claimKey, uncounted.status, uncounted.owner, uncounted.dueAt],
+      [claimKey, 'suspended', null, NOW]
+    )
+  })
 })
