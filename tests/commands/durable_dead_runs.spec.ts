@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import DurableDeadRuns from '../../commands/durable_dead_runs.ts'
 import DurableRuns from '../../commands/durable_runs.ts'
 import DurableShow from '../../commands/durable_show.ts'
+import type { DeadLetter } from '../../src/types/workflow.ts'
 import { commandApp, work, type CommandApp } from './command_app.ts'
 import { loseRun } from './lost_runs.ts'
 
@@ -64,6 +65,25 @@ test.group('durable:dead-runs', () => {
       newest: { runId: 'second', handler: { runId: 'dlq:second', status: 'completed' } },
       handlers: { completed: 2 },
     })
+  })
+
+  test('the handler of the configuration takes runs whose workflow names none (DL-21, DL-22)', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath, {
+      maxRecoveryAttempts: 1,
+      deadLetterWorkflow: () => 'dead.default',
+    })
+    const { app, engine } = application
+    cleanup(() => app.terminate())
+    engine.register('dead.default', '1', async (_, dead: DeadLetter) => dead.deadRunId)
+    await withDeadRuns(application)
+    const ofAlone = await engine.getRun('dlq:third')
+    assert.containSubset(ofAlone, { workflow: 'dead.default', output: 'third' })
+    const ofHandled = await engine.getRun('dlq:first')
+    assert.equal(ofHandled?.workflow, 'dead.handler')
   })
 
   test('without dead runs says so and ends with exit code 2', async ({ assert, fs, cleanup }) => {

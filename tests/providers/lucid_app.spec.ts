@@ -21,12 +21,11 @@ class Sum extends BaseWorkflow {
 /** An application whose default connection is a SQLite file that does not exist yet. */
 async function lucidApp(
   { fs, cleanup }: Pick<TestContext, 'fs' | 'cleanup'>,
-  params: { embedded: boolean; connection?: string }
+  params: { embedded: boolean; connection?: string; direct?: string }
 ): Promise<{ app: ApplicationService; filename: string }> {
   await fs.mkdir('database')
   const filename = join(fs.basePath, 'database/app.sqlite3')
-  const { embedded, connection } = params
-  const store = connection === undefined ? {} : { store: stores.lucid({ connection }) }
+  const { embedded, ...connections } = params
   const main = { client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true }
   const app = new IgnitorFactory()
     .withCoreProviders()
@@ -40,7 +39,7 @@ async function lucidApp(
       },
       config: {
         database: { connection: 'main', connections: { main } },
-        durable: defineConfig({ ...store, worker: { embedded } }),
+        durable: defineConfig({ store: stores.lucid(connections), worker: { embedded } }),
         logger: { default: 'app', loggers: { app: { enabled: false } } },
       },
     })
@@ -112,12 +111,14 @@ test.group('Application on Lucid', () => {
     fs,
     cleanup,
   }) => {
-    const { app } = await lucidApp({ fs, cleanup }, { embedded: false, connection: 'archive' })
-    await app.start(() => {})
-    const engine = await app.container.make('durable')
-    await assert.rejects(
-      () => engine.listRuns(),
-      /"store".*got the connection "archive", expected one of config\/database\.ts/
-    )
+    for (const option of ['connection', 'direct']) {
+      const { app } = await lucidApp({ fs, cleanup }, { embedded: false, [option]: 'archive' })
+      await app.start(() => {})
+      const engine = await app.container.make('durable')
+      await assert.rejects(
+        () => engine.listRuns(),
+        /"store".*got the connection "archive", expected one of config\/database\.ts/
+      )
+    }
   })
 })
