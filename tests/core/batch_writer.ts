@@ -1,6 +1,6 @@
 import type { ChangeSet, NewChild, SignalSend, TurnEnd, Write } from '../../src/core/change_set.ts'
 import type { InboxEntry, NewRecord, NewWait, SignalEntry } from '../../src/core/history.ts'
-import { isTerminal, type RunRow } from '../../src/core/run.ts'
+import { isTerminal, type NewRun, type RunRow } from '../../src/core/run.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import {
   COMPLETE,
@@ -24,6 +24,8 @@ import type { RandomSource } from './random_source.ts'
 
 const TOKENS = ['go', 'stop', 'next'] as const
 
+const DIE = { ...FAIL, kind: 'die' } as const
+
 type OpenKind = 'signal' | 'sleep' | 'child'
 
 /** What the turn of a run remembers from one change set to the next. */
@@ -31,6 +33,17 @@ interface Memory {
   nextSeq: number
   seen: number
   open: Map<number, OpenKind>
+  /** The children that its operations have started. */
+  children: Map<number, NewRun>
+  /** Retired operations that waited for children: they are asked for again. */
+  again: number[]
+}
+
+export interface BatchOptions {
+  /** Whether anything is sent to, or waits for, a token. Default true. */
+  hasSignals?: boolean
+  /** Whether runs are cancelled and requeued. Default false. */
+  hasInterventions?: boolean
 }
 
 /** The change set that is being put together. */
@@ -52,13 +65,17 @@ export class BatchWriter {
   readonly signals = new Map<string, { token: string; isConsumed: boolean }>()
   #memories = new Map<string, Memory>()
   #runs = 0
+  private hasSignals: boolean
+  #hasInterventions: boolean
 
-  /** @param hasSignals whether anything is sent to, or waits for, a token */
   constructor(
     private random: RandomSource,
     private database: MemoryDatabase,
-    private hasSignals = true
-  ) {}
+    { hasSignals = true, hasInterventions = false }: BatchOptions = {}
+  ) {
+    this.hasSignals = hasSignals
+    this.#hasInterventions = hasInterventions
+  }
 
   batch(): Write[] {
     const over = new Set<string>()
@@ -66,6 +83,10 @@ export class BatchWriter {
   }
 
   #write(over: Set<string>): Write {
+    if (this.#hasInterventions && this.random.chance(0.2)) {
+      const intervention = this.random.chance(0.5) ? this.#cancel(over) : this.#requeue(over)
+      if (intervention) return intervention
+    }
     const running = [...this.database.runs.rows()].filter(
       ({ id, status }) => status === 'running' && !over.has(id)
     )
@@ -75,6 +96,56 @@ export class BatchWriter {
       return this.#turn(row, over)
     }
     return this.hasSignals && this.random.chance(0.5) ? this.#signal() : this.#start()
+  }
+
+  /** Whatever its run is: turns of it, and of the children it awaits, that come later in the batch are lost. */
+  #cancel(over: Set<string>): Write | null {
+    const row = this.random.pick([...this.database.runs.rows()])
+    if (!row) return null
+    if (!isTerminal(row.status)) this.#endWithChildren(row.id, over)
+    const compensate = this.random.chance(0.4)
+    return {
+      type: 'cancel',
+      runId: row.id,
+      compensate,
+      error: '"cancelled"',
+      errorCode: 'cancelled',
+    }
+  }
+
+  #endWithChildren(runId: string, over: Set<string>) {
+    over.add(runId)
+    for (const { id, parent, endedAt } of this.database.runs.childrenOf(runId))
+      if (parent?.awaited && endedAt === null) this.#endWithChildren(id, over)
+  }
+
+  #requeue(over: Set<string>): Write | null {
+    const rows = [...this.database.runs.rows()]
+    const row = this.random.pick(
+      rows.filter(({ id, status }) => ['failed', 'dead'].includes(status) && !over.has(id))
+    )
+    if (!row) return null
+    over.add(row.id)
+    const memory = this.#memoryOf(row.id)
+    const records = this.database.history.live(row.id)
+    const retire = records.map(({ seq }) => seq).filter(() => this.random.chance(0.5))
+    const waited = [...memory.open].flatMap(([seq, kind]) => (kind === 'child' ? [seq] : []))
+    memory.again = [...waited, ...retire].filter((seq) => memory.children.has(seq))
+    memory.open.clear()
+    memory.seen = row.inboxSeq
+    const token = this.random.chance(0.9) ? row.token : row.token - 1
+    if (token === row.token) return { type: 'requeue', runId: row.id, token, retire }
+    memory.again = []
+    return { type: 'requeue', runId: row.id, token, retire: [] }
+  }
+
+  #memoryOf(runId: string): Memory {
+    const known = this.#memories.get(runId)
+    const memory = known ?? {
+      ...{ nextSeq: 0, seen: 0, open: new Map(), children: new Map(), again: [] },
+    }
+    this.#memories.set(runId, memory)
+    return memory
   }
 
   #start(): Write {
@@ -112,15 +183,23 @@ export class BatchWriter {
   }
 
   #turn(row: RunRow, over: Set<string>): Write {
-    const memory = this.#memories.get(row.id) ?? { nextSeq: 0, seen: 0, open: new Map() }
-    this.#memories.set(row.id, memory)
+    const memory = this.#memoryOf(row.id)
     const lists = { records: [], opened: [], closed: [], returned: [], children: [], signals: [] }
     const draft: Draft = lists
+    if (row.phase === 'unwinding') return this.#unwound(row, memory, over)
     this.#takeEntries(row.id, memory, draft)
     this.#giveUpSome(memory, draft)
     const end = this.#end(memory, draft, row.id)
     if (end.kind !== 'continue') over.add(row.id)
     return turn(row, { ...draft, seenInbox: memory.seen, end })
+  }
+
+  /** A run that was cancelled and has undone what it did: it takes nothing of what came. */
+  #unwound(row: RunRow, memory: Memory, over: Set<string>): Write {
+    over.add(row.id)
+    const closed = this.random.chance(0.5) ? [...memory.open.keys()] : []
+    const end = { kind: 'cancel' as const, error: '"cancelled"', errorCode: 'cancelled' }
+    return turn(row, { closed, seenInbox: memory.seen, end })
   }
 
   #takeEntries(runId: string, memory: Memory, draft: Draft) {
@@ -152,6 +231,13 @@ export class BatchWriter {
   }
 
   #openSome(memory: Memory, draft: Draft, runId: string) {
+    for (const seq of memory.again.splice(0)) {
+      const run = memory.children.get(seq)
+      if (!run || memory.open.has(seq)) continue
+      memory.open.set(seq, 'child')
+      draft.opened.push(waitForChild(seq, run.id))
+      draft.children.push({ run, acknowledge: false })
+    }
     for (let count = this.random.below(3); count > 0; count--) {
       const seq = memory.nextSeq++
       const signals: OpenKind[] = this.hasSignals ? ['signal', 'signal'] : ['child', 'child']
@@ -159,24 +245,29 @@ export class BatchWriter {
       memory.open.set(seq, kind)
       if (kind === 'sleep') draft.opened.push(sleep(seq, this.random.below(20)))
       if (kind === 'signal') draft.opened.push(waitForSignal(seq, this.random.pick(TOKENS) ?? 'go'))
-      if (kind === 'child') this.#startChild(seq, draft, runId)
+      if (kind === 'child') this.#startChild(seq, { memory, draft, runId })
     }
     if (this.hasSignals && this.random.chance(0.2)) draft.signals.push(this.#newSignal())
   }
 
-  #startChild(seq: number, draft: Draft, runId: string) {
+  #startChild(
+    seq: number,
+    { memory, draft, runId }: { memory: Memory; draft: Draft; runId: string }
+  ) {
     const isTaken = this.random.chance(0.1)
     const id = `r${isTaken ? this.random.below(this.#runs + 1) : this.#runs++}`
     const parent = parentLink(runId, { seq, failFast: this.random.chance(0.5) })
     draft.opened.push(waitForChild(seq, id))
     const acknowledge = this.hasSignals && this.random.chance(0.2)
-    draft.children.push({ run: newRun(id, { parent }), acknowledge })
+    const run = newRun(id, { parent })
+    memory.children.set(seq, run)
+    draft.children.push({ run, acknowledge })
   }
 
   #end(memory: Memory, draft: Draft, runId: string): TurnEnd {
     const chance = this.random.next()
     if (chance < 0.1) return COMPLETE
-    if (chance < 0.15) return FAIL
+    if (chance < 0.15) return this.#hasInterventions && this.random.chance(0.3) ? DIE : FAIL
     if (chance < 0.2)
       return { kind: 'block', error: '""', errorCode: 'non_determinism', retryIn: 3 }
     this.#openSome(memory, draft, runId)
@@ -211,6 +302,7 @@ export function contentsOf(database: MemoryDatabase) {
   const runs = ids.map((id) => ({
     row: database.runs.get(id),
     payloads: database.runs.payloads(id),
+    tags: database.runs.tags(id),
     history: database.history.all(id),
     waits: database.waits.of(id).map((wait) => ({
       ...wait,

@@ -81,7 +81,7 @@ test.group('PostgreSQL: one statement and the short transaction', (group) => {
         const memory = new MemoryDatabase({ clock: () => now })
         const reference = new MemoryStore(memory)
         const random = new RandomSource(seed)
-        const writer = new BatchWriter(random, memory, hasSignals)
+        const writer = new BatchWriter(random, memory, { hasSignals })
         for (let round = 0; round < ROUNDS; round++) {
           const place = `seed ${seed}, round ${round}`
           now += random.below(10)
