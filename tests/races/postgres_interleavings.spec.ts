@@ -12,6 +12,7 @@ import {
   record,
   signal,
   signalSend,
+  start,
   startLeased,
   SUSPEND,
   suspendOnEnds,
@@ -270,6 +271,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     assert,
   }) => {
     const id = 'appears'
+    const third = await database.store()
     await one.commit([startLeased('parent')])
     const insert = await Holder.begin(database)
     await insert.run(
@@ -286,14 +288,17 @@ test.group('PostgreSQL interleavings, forced', (group) => {
           { opened: [waitForAll(0, id)], children, end: suspendOnEnds(1) }
         ),
       ]),
-      other.commit([{ type: 'start', run: newRun(id), leaseTo: null }]),
+      other.commit([start(id)]),
+      third.commit([start(id, { timeoutMs: 60_000 })]),
     ]
-    await untilWaiting(database, 2)
+    await untilWaiting(database, 3)
     await insert.commit()
-    const [turned, started] = await Promise.all(commits)
+    const [turned, ...started] = await Promise.all(commits)
     assert.equal(turned?.answers[0]?.type, 'committed')
-    const answer = started?.answers[0]
-    assert.isTrue(answer?.type === 'started' && !answer.created)
+    for (const { answers } of started) {
+      const [answer] = answers
+      assert.isTrue(answer?.type === 'started' && !answer.created)
+    }
     assert.deepEqual(await inboxOf('parent'), [1])
     await database.query(`delete from durable_runs where id = '${id}'`)
   })

@@ -32,6 +32,22 @@ function handBackRuns({ now, update }: Fragments, lostWorkers: string): string {
   })
 }
 
+/**
+ * Runs of lost workers that executed a suspect, itself excepted: suspended, so that their pickup is no recovery, and
+ * suspects from now on. Before `orphanRuns`.
+ */
+function suspectBystanders({ now, update }: Fragments, lostWorkers: string): string {
+  const hadSuspect = `exists (select 1 from durable_runs s
+    where s.owner = durable_workers.instance and s.due_at is null and substr(s.claim_key, 1, 1) = ' ')`
+  return update({
+    table: 'durable_runs',
+    key: 'id',
+    set: `due_at = ${now}, updated_at = ${now}, status = 'suspended', owner = null, wake_seq = null,
+      claim_key = ' ' || claim_key`,
+    where: `owner in (${lostWorkers} and ${hadSuspect}) and due_at is null and substr(claim_key, 1, 1) <> ' '`,
+  })
+}
+
 function markLost({ update }: Fragments, where: string): string {
   return update({ table: 'durable_workers', key: 'instance', set: 'lost = 1', where })
 }
@@ -70,13 +86,14 @@ export class Leases {
     const { sql, locksNames } = this.#dialect
     // A name that is not locked may be that of a live process: its lease decides.
     const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
-    const [, back = 0, takenOver = 0] = await this.#dialect.write([
+    const [, back = 0, beside = 0, takenOver = 0] = await this.#dialect.write([
       { sql: markLost(sql, `name = ? and lost = 0${isPredecessor}`), values: [name] },
       { sql: handBackRuns(sql, lost), values: [name] },
+      { sql: suspectBystanders(sql, lost), values: [name] },
       { sql: orphanRuns(sql, { lostWorkers: lost, suspectFrom }), values: [name] },
       announce,
     ])
-    return { takenOver: back + takenOver }
+    return { takenOver: back + beside + takenOver }
   }
 
   async renew(instance: string): Promise<boolean> {
@@ -120,15 +137,16 @@ export class Leases {
       values: [],
     })
     if (found.length === 0) return { workers: 0, runs: 0 }
-    const [workers = 0, back = 0, runs = 0] = await this.#dialect.write([
+    const [workers = 0, back = 0, beside = 0, runs = 0] = await this.#dialect.write([
       {
         sql: markLost(this.#dialect.sql, `lost = 0 and lease_until <= ${now}`),
         values: [],
       },
       { sql: handBackRuns(this.#dialect.sql, lost), values: [] },
+      { sql: suspectBystanders(this.#dialect.sql, lost), values: [] },
       { sql: orphanRuns(this.#dialect.sql, { lostWorkers: lost, suspectFrom }), values: [] },
     ])
-    return { workers, runs: back + runs }
+    return { workers, runs: back + beside + runs }
   }
 
   async list(): Promise<WorkerRow[]> {
