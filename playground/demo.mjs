@@ -82,7 +82,6 @@ async function main() {
     say(`node ace durable:retry ${ticket.retry}`)
     await watch.untilEnded()
   }
-  await database.close()
   endings.push(...(await fleet.stop()))
   say('import ended, workers stopped')
 
@@ -101,16 +100,24 @@ async function main() {
 }
 
 const interruption = Promise.withResolvers()
+let isInterrupted = false
 for (const signal of ['SIGINT', 'SIGTERM'])
-  process.on(signal, () => interruption.resolve([`ended by ${signal}`]))
+  process.on(signal, () => {
+    isInterrupted = true
+    interruption.resolve([`ended by ${signal}`])
+  })
 
 const problems = await Promise.race([main(), interruption.promise]).catch((error) => [
   error.message,
 ])
 await processes.end()
-if (!options.keep) await database.drop().catch((error) => problems.push(error.message))
+await database.close()
+// A failure is left to be looked at.
+if (options.keep || (problems.length > 0 && !isInterrupted)) {
+  console.log(`  left: ${relative(process.cwd(), folder)}, and ${database.name}`)
+} else {
+  await database.drop().catch((error) => problems.push(error.message))
+  rmSync(folder, { recursive: true, force: true })
+}
 for (const problem of problems) console.error(`  FAILED: ${problem}`)
-if (options.keep || problems.length > 0)
-  console.log(`  database and logs: ${relative(process.cwd(), folder)}`)
-else rmSync(folder, { recursive: true, force: true })
 process.exit(problems.length === 0 ? 0 : 1)

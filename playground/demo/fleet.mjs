@@ -34,14 +34,15 @@ export class Fleet {
     return this.#processes.stop()
   }
 
-  /** Kills a worker as a machine that goes away does, and starts it again under its name. */
+  /** Kills a worker as a machine that goes away does, and starts it again. False: it has died by itself. */
   async killAndStartAgain({ name, runs }) {
     const worker = this.#workers.get(name)
-    if (hasEnded(worker)) return
+    if (hasEnded(worker)) return false
     worker.kill('SIGKILL')
     await worker.closed
     this.#say(`${name} killed (SIGKILL), process ${worker.pid}, with ${runs} runs in its hands`)
     this.#start(name)
+    return true
   }
 
   /**

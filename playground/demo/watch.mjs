@@ -57,8 +57,7 @@ export class Watch {
     if (this.isKilled || done < this.#lines * KILL_AT) return
     const busiest = await this.#progress.busiest()
     if (!busiest || busiest.runs < this.#concurrency * KILL_FULL) return
-    await this.#fleet.killAndStartAgain(busiest)
-    this.isKilled = true
+    this.isKilled = await this.#fleet.killAndStartAgain(busiest)
   }
 
   async #supervise() {

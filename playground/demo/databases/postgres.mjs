@@ -10,7 +10,7 @@ export class PostgresDatabase {
   #reader
 
   get name() {
-    return `PostgreSQL, database ${this.#database}`
+    return `the PostgreSQL database ${this.#database}`
   }
 
   /** What the application's processes get to find it. */
@@ -37,7 +37,7 @@ export class PostgresDatabase {
   }
 
   async close() {
-    const reader = await this.#reader
+    const reader = await this.#reader?.catch(() => null)
     await reader?.end()
   }
 

@@ -11,7 +11,7 @@ export class SqliteFile {
   }
 
   get name() {
-    return 'SQLite'
+    return 'an SQLite file'
   }
 
   /** What the application's processes get to find it. */
