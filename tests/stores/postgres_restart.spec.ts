@@ -81,16 +81,16 @@ test.group('PostgreSQL server of its own', (group) => {
     const stores = await Promise.all(names.map(() => database.store({ warn: () => {} })))
     const written = await Promise.all(
       stores.map(async (store, index) => {
-        const instance = `w${index}`
+        const owner = `w${index}`
         await store.registerWorker({
-          ...{ instance, name: instance, leaseMs: 30_000, descriptor: '{}', takeOver: false },
+          ...{ instance: owner, name: owner, leaseMs: 30_000, descriptor: '{}', takeOver: false },
         })
-        await store.commit([{ type: 'start', run: newRun(instance), leaseTo: instance }])
+        await store.commit([{ type: 'start', run: newRun(owner), leaseTo: owner }])
         await store.commit([signal(`s${index}`, 'go')])
-        const end = turn({ id: instance, token: 1 }, { records: [record(0)], end: COMPLETE })
+        const end = turn({ id: owner, token: 1 }, { records: [record(0)], end: COMPLETE })
         const [flush, isRenewed] = await Promise.all([
           store.commit([end, signal(`t${index}`, 'go')]),
-          store.renewWorker(instance),
+          store.renewWorker(owner),
         ])
         assert.isTrue(isRenewed)
         return flush.answers[0]?.type
