@@ -6,6 +6,7 @@ import type { WorkflowBody, WorkflowDefinition } from './definitions.ts'
 import { failureOptions } from './failure_options.ts'
 import { inlineHandlers } from './inline_handlers.ts'
 import { reportWrites } from './instance_writes.ts'
+import { checkSchema } from './schema.ts'
 import type { InstanceMaker } from './step_declarations.ts'
 
 const KEYS: readonly (keyof WorkflowOptions)[] = [
@@ -15,6 +16,7 @@ const KEYS: readonly (keyof WorkflowOptions)[] = [
   'executionTimeout',
   'deadLetterWorkflow',
   'onError',
+  'input',
 ]
 
 /** What turning classes into definitions needs of the application. */
@@ -102,7 +104,7 @@ export interface ClassParams extends ClassEnvironment {
  * The definition of a workflow class, and one for each handler that it declares beside its body. The container makes
  * one instance for each run held in memory, of a handler too.
  *
- * @throws E_INVALID_WORKFLOW
+ * @throws E_INVALID_WORKFLOW, E_INVALID_SCHEMA
  */
 export function workflowDefinitions(
   target: WorkflowClass,
@@ -129,6 +131,7 @@ export function workflowDefinitions(
   return [
     {
       ...{ ...shared, name, tags, source: target },
+      input: checkSchema(options.input, `"input" of workflow "${name}"`),
       ...failureOptions(name, { ...options, deadLetterWorkflow, onError }),
       createBody: bodyMaker(target, { ...params, name, key: 'run' }),
     },

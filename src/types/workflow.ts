@@ -13,6 +13,8 @@ export interface WorkflowOptions {
   deadLetterWorkflow?: LazyWorkflowTarget | undefined
   /** Workflows that take care of failures, by code. */
   onError?: readonly FailureRoute[] | undefined
+  /** Any Standard Schema; parses the stored input when a turn begins. */
+  input?: StandardSchemaV1 | undefined
 }
 
 /** An error class that names its code. */
