@@ -1,5 +1,5 @@
 import type { TurnEnd } from './change_set.ts'
-import { ordinaryKey, suspectKey } from './name.ts'
+import { isSuspectKey, ordinaryKey, suspectKey } from './name.ts'
 import { isTerminal, type NewRun, type RunRow, RUN_FORMAT } from './run.ts'
 
 /**
@@ -70,15 +70,25 @@ export function holdsLease(row: RunRow | undefined, token: number): row is RunRo
 /**
  * The row of a run whose owner is gone: due at once, and still `running`, so that the pickup counts it. From
  * `suspectFrom` counted pickups on it is a suspect (null = never). An owner that does not count, such as one under
- * the development server, leaves it `suspended` instead.
+ * the development server, leaves it `suspended` instead. So does one that executed a suspect: that is what has most
+ * likely killed it. The run beside it becomes a suspect uncounted, so that it is counted the next time if it was not.
  */
 export function orphaned(
   row: RunRow,
-  params: { now: number; isCounted: boolean; suspectFrom: number | null }
+  params: {
+    now: number
+    isCounted: boolean
+    suspectFrom: number | null
+    /** Its owner executed a suspect. */
+    besideSuspect: boolean
+  }
 ): RunRow {
-  const { now, isCounted, suspectFrom } = params
+  const { now, isCounted, suspectFrom, besideSuspect } = params
   const lost = { ...row, dueAt: now, updatedAt: now }
-  if (!isCounted) return { ...lost, status: 'suspended', owner: null, wakeSeq: null }
+  const uncounted = { ...lost, status: 'suspended' as const, owner: null, wakeSeq: null }
+  if (!isCounted) return uncounted
+  if (besideSuspect && !isSuspectKey(row.claimKey))
+    return { ...uncounted, claimKey: suspectKey(row.claimKey) }
   const isSuspect = suspectFrom !== null && row.recoveryAttempts + 1 >= suspectFrom
   return isSuspect ? { ...lost, claimKey: suspectKey(row.claimKey) } : lost
 }

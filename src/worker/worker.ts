@@ -212,17 +212,17 @@ export class DurableWorker implements Starter {
     const { pollMs, idlePollMs } = this.#context.options
     const claimKeys = this.#keys()
     if (claimKeys.length === 0 || !session.isHeld) return pollMs
-    const suspects = this.#hasBacklog && this.#isTimeForSuspects ? await this.#takeSuspect() : 0
-    const limit = Math.min(pool.free, MAX_CLAIM)
-    if (limit === 0) {
+    if (pool.free === 0) {
       this.#hasBacklog = true
       return idlePollMs
     }
-    const rows = await store.claim({ owner: session.owner, claimKeys, limit })
+    const kept = this.#hasBacklog && this.#isTimeForSuspects ? 1 : 0
+    const limit = Math.min(pool.free - kept, MAX_CLAIM)
+    const rows = limit > 0 ? await store.claim({ owner: session.owner, claimKeys, limit }) : []
     this.#hasBacklog = rows.length === limit
     if (rows.length > 0) await pool.execute(rows)
+    const found = rows.length + (this.#isTimeForSuspects ? await this.#takeSuspect() : 0)
     if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
-    const found = suspects + rows.length + (this.#isTimeForSuspects ? await this.#takeSuspect() : 0)
     const dueIn = await store.nextDueIn(claimKeys)
     this.#pauseMs = found > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
     return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)

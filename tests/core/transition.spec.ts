@@ -114,7 +114,12 @@ test.group('transition: claiming', () => {
   })
 
   test('a run whose owner is lost is due, and counted at its next pickup (DL-4)', ({ assert }) => {
-    const lost = orphaned(row(), { now: NOW, isCounted: true, suspectFrom: null })
+    const lost = orphaned(row(), {
+      now: NOW,
+      isCounted: true,
+      suspectFrom: null,
+      besideSuspect: false,
+    })
     assert.deepEqual(lost, { ...row(), dueAt: NOW, updatedAt: NOW })
     assert.isTrue(isClaimable(lost, NOW))
     assert.equal(claimed(lost, { owner: 'w2', now: NOW }).recoveryAttempts, 2)
@@ -135,7 +140,12 @@ test.group('transition: lease', () => {
   })
 
   test('the owner of a run that was made due holds it until somebody claims it', ({ assert }) => {
-    const lost = orphaned(row(), { now: NOW, isCounted: true, suspectFrom: null })
+    const lost = orphaned(row(), {
+      now: NOW,
+      isCounted: true,
+      suspectFrom: null,
+      besideSuspect: false,
+    })
     assert.isTrue(holdsLease(lost, 4))
     assert.isFalse(holdsLease(claimed(lost, { owner: 'w2', now: NOW }), 4))
   })
@@ -372,12 +382,31 @@ test.group('transition: from outside', () => {
     assert.equal(woken(row({ status: 'suspended', dueAt: null }), NOW)?.dueAt, NOW)
   })
 
+  test('a run that is lost beside a suspect becomes one, uncounted, and the suspect itself is counted (DL-11)', ({
+    assert,
+  }) => {
+    const terms = { now: NOW, isCounted: true, suspectFrom: 2, besideSuspect: true }
+    const beside = orphaned(row({ recoveryAttempts: 0 }), terms)
+    assert.equal(beside.status, 'suspended')
+    assert.isNull(beside.owner)
+    assert.equal(beside.claimKey, suspectKey(row().claimKey))
+    assert.equal(claimed(beside, { owner: 'w2', now: NOW }).recoveryAttempts, 0)
+    const suspect = orphaned(row({ claimKey: suspectKey(row().claimKey) }), terms)
+    assert.equal(suspect.status, 'running')
+    assert.equal(claimed(suspect, { owner: 'w2', now: NOW }).recoveryAttempts, 2)
+  })
+
   test('a lost run becomes a suspect from the pickup on that it is told, if its owner counts', ({
     assert,
   }) => {
     const { claimKey } = row()
     const lose = (recoveryAttempts: number, isCounted: boolean, suspectFrom: number | null) =>
-      orphaned(row({ recoveryAttempts }), { now: NOW, isCounted, suspectFrom })
+      orphaned(row({ recoveryAttempts }), {
+        now: NOW,
+        isCounted,
+        suspectFrom,
+        besideSuspect: false,
+      })
     assert.equal(lose(0, true, 2).claimKey, claimKey)
     assert.equal(lose(1, true, 2).claimKey, suspectKey(claimKey))
     assert.equal(lose(9, true, null).claimKey, claimKey)

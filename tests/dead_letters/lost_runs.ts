@@ -25,12 +25,18 @@ export class DyingProcesses {
   }
 
   /** One process takes the due runs of a workflow. */
-  async take(workflow: string, namespace = 'default'): Promise<RunRow[]> {
+  take(workflow: string, namespace?: string): Promise<RunRow[]> {
+    return this.takeTogether([workflow], namespace)
+  }
+
+  /** One process takes the due runs of several workflows. */
+  async takeTogether(workflows: readonly string[], namespace = 'default'): Promise<RunRow[]> {
     const owner = `dying-${this.#count++}`
     const worker = { instance: owner, name: owner, leaseMs: LEASE_MS, descriptor: '{}' }
     await this.#store.registerWorker({ ...worker, takeOver: false, ...this.#rule })
-    const key = claimKey(namespace, workflow, '1')
-    return this.#store.claim({ owner, claimKeys: [key, suspectKey(key)], limit: 100 })
+    const keys = workflows.map((workflow) => claimKey(namespace, workflow, '1'))
+    const claimKeys = keys.flatMap((key) => [key, suspectKey(key)])
+    return this.#store.claim({ owner, claimKeys, limit: 100 })
   }
 
   /** The leases of all of them are over, and the runs they had are due again. */

@@ -1,4 +1,5 @@
 import type { LockedState, Plan } from '../../core/plan.ts'
+import { isSuspectKey } from '../../core/name.ts'
 import { orphaned } from '../../core/transition.ts'
 import { HistoryTable } from './history_table.ts'
 import { InboxTable } from './inbox_table.ts'
@@ -98,9 +99,12 @@ export class MemoryDatabase {
     const runs = instances
       .flatMap((instance) => this.runs.ownedBy(instance))
       .filter(({ status, dueAt }) => status === 'running' && dueAt === null)
+    const suspects = runs.filter(({ claimKey }) => isSuspectKey(claimKey))
+    const ownersOfSuspects = new Set(suspects.map(({ owner }) => owner))
     for (const run of runs) {
       const isCounted = this.workers.isCounted(run.owner!)
-      this.runs.replace(orphaned(run, { ...params, now, isCounted }))
+      const besideSuspect = ownersOfSuspects.has(run.owner)
+      this.runs.replace(orphaned(run, { ...params, now, isCounted, besideSuspect }))
     }
     return runs.length
   }
