@@ -1,3 +1,4 @@
+import { cancellingChecks } from './conformance/cancelling.ts'
 import { carryingChecks } from './conformance/carrying.ts'
 import { childrenChecks } from './conformance/children.ts'
 import { claimingChecks } from './conformance/claiming.ts'
@@ -5,10 +6,13 @@ import { fencingChecks } from './conformance/fencing.ts'
 import { leasingChecks } from './conformance/leasing.ts'
 import { readingChecks } from './conformance/reading.ts'
 import { recordingChecks } from './conformance/recording.ts'
+import { requeueingChecks } from './conformance/requeueing.ts'
+import { settlingChecks } from './conformance/settling.ts'
 import { signallingChecks } from './conformance/signalling.ts'
 import { startingChecks } from './conformance/starting.ts'
 import { strandingChecks } from './conformance/stranding.ts'
 import { checkWith, type ConformanceOptions } from './conformance/suite.ts'
+import { suspectingChecks } from './conformance/suspecting.ts'
 import { wakingChecks } from './conformance/waking.ts'
 
 export type { StoreCorruption, StoreUnderTest } from './conformance/store_under_test.ts'
@@ -22,7 +26,11 @@ const GROUPS = {
   'waking': wakingChecks,
   'signals': signallingChecks,
   'children': childrenChecks,
+  'cancelling': cancellingChecks,
+  'requeueing': requeueingChecks,
+  'settling': settlingChecks,
   'leases': leasingChecks,
+  'suspects': suspectingChecks,
   'reading': readingChecks,
   'stranded runs': strandingChecks,
   'payloads': carryingChecks,

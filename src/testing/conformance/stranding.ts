@@ -3,6 +3,7 @@ import type { StrandedReason } from '../../contracts/store.ts'
 import type { Scenario } from './scenario.ts'
 import type { Check } from './suite.ts'
 import {
+  BLOCK,
   COMPLETE,
   FAIL,
   newRun,
@@ -17,8 +18,6 @@ import {
   waitForChild,
   waitForSignal,
 } from './writes.ts'
-
-const BLOCK = { kind: 'block', error: '""', errorCode: 'non_determinism', retryIn: 5 } as const
 
 async function expectStranded(db: Scenario, expected: Record<string, StrandedReason>) {
   const found = await db.store.findStranded()

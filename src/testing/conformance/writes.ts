@@ -1,4 +1,11 @@
-import type { ChangeSet, SignalSend, SignalWrite, StartWrite } from '../../core/change_set.ts'
+import type {
+  CancelWrite,
+  ChangeSet,
+  RequeueWrite,
+  SignalSend,
+  SignalWrite,
+  StartWrite,
+} from '../../core/change_set.ts'
 import type { NewRecord, NewWait, OperationKind } from '../../core/history.ts'
 import type { NewRun, ParentLink, RunRow } from '../../core/run.ts'
 
@@ -58,6 +65,17 @@ export function turn(
 
 export const COMPLETE = { kind: 'complete', output: '{"v":"done"}' } as const
 export const FAIL = { kind: 'fail', error: '{"message":"no"}', errorCode: 'step_failed' } as const
+export const DIE = {
+  kind: 'die',
+  error: '{"message":"lost"}',
+  errorCode: 'max_recovery_attempts',
+} as const
+export const BLOCK = {
+  kind: 'block',
+  error: '""',
+  errorCode: 'non_determinism',
+  retryIn: 5,
+} as const
 export const SUSPEND = { kind: 'suspend', needs: null, dueAt: null, dueIn: null } as const
 export const RELEASE = { kind: 'release' } as const
 
@@ -123,6 +141,18 @@ export function signalSend(id: string, token: string, payload = `{"v":"${id}"}`)
 
 export function signal(id: string, token: string): SignalWrite {
   return { type: 'signal', signal: signalSend(id, token) }
+}
+
+export function cancel(runId: string, options: { compensate?: boolean } = {}): CancelWrite {
+  const { compensate = false } = options
+  return { type: 'cancel', runId, compensate, error: '{"message":"stop"}', errorCode: 'cancelled' }
+}
+
+export function requeue(
+  { id, token }: Pick<RunRow, 'id' | 'token'>,
+  options: Partial<Pick<RequeueWrite, 'retire' | 'timeoutMs'>> = {}
+): RequeueWrite {
+  return { type: 'requeue', runId: id, token, retire: [], ...options }
 }
 
 export function parentLink(runId: string, overrides: Partial<ParentLink> = {}): ParentLink {
