@@ -67,6 +67,8 @@ export interface Fragments {
   now: string
   /** A query of one column `value`: the texts of a JSON array that is bound to its one `?`. */
   texts: string
+  /** Whether a column is one of the texts of a JSON array that is bound to its one `?`; rows are found by its index. */
+  isAmong(column: string): string
   /** A statement that changes rows, whose locks it takes in order of the key. Values: those of `where`. */
   update(change: RowUpdate): string
 }

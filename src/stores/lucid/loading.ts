@@ -17,7 +17,7 @@ export async function loadRuns(
   requests: readonly LoadRequest[]
 ): Promise<LoadedRun[]> {
   if (requests.length === 0) return []
-  const { now, texts } = dialect.sql
+  const { now, isAmong } = dialect.sql
   const all = JSON.stringify(requests.map(({ runId }) => runId))
   const evicted = requests.filter(({ resident }) => !resident).map(({ runId }) => runId)
   const fresh = JSON.stringify(evicted)
@@ -30,18 +30,18 @@ export async function loadRuns(
   }>({
     known: {
       sql: `select r.id, p.input, p.error, ${now} as now from durable_runs r
-        left join durable_payloads p on p.run_id = r.id and r.id in (${texts}) where r.id in (${texts})`,
+        left join durable_payloads p on p.run_id = r.id and ${isAmong('r.id')} where ${isAmong('r.id')}`,
       values: [fresh, all],
     },
     history: {
-      sql: `select * from durable_history where generation = 0 and run_id in (${texts})`,
+      sql: `select * from durable_history where generation = 0 and ${isAmong('run_id')}`,
       values: [fresh],
     },
     waits: {
-      sql: `select ${WAIT_COLUMNS} from durable_waits where run_id in (${texts})`,
+      sql: `select ${WAIT_COLUMNS} from durable_waits where ${isAmong('run_id')}`,
       values: [all],
     },
-    inbox: { sql: `select * from durable_inbox where run_id in (${texts})`, values: [all] },
+    inbox: { sql: `select * from durable_inbox where ${isAmong('run_id')}`, values: [all] },
   })
 
   const byId = new Map(known.map((row) => [row.id, row]))

@@ -13,8 +13,16 @@ function update({ table, key, set, where }: RowUpdate): string {
     update ${table} set ${set} from held where ${table}.${key} = held.${key}`
 }
 
+const TEXTS = 'select value from json_array_elements_text(?::json) as texts (value)'
+
+/** As an array: `in` is a join, and a plan that is made beside an empty table walks the table and asks for each row. */
+function isAmong(column: string): string {
+  return `${column} = any(array(${TEXTS}))`
+}
+
 export const FRAGMENTS: Fragments = {
   now: NOW,
-  texts: 'select value from json_array_elements_text(?::json) as texts (value)',
+  texts: TEXTS,
+  isAmong,
   update,
 }
