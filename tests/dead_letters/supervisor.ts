@@ -43,6 +43,11 @@ export class Supervisor {
     return process
   }
 
+  /** Kills the newest process of a name. */
+  async kill(name: string): Promise<void> {
+    await this.#processes.get(name)?.kill()
+  }
+
   /** A run once it has ended. */
   ended(id: string): Promise<WorkflowRun> {
     return this.engine.waitForRun(id)
