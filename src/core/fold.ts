@@ -202,15 +202,21 @@ class Fold {
     if (row.parent?.awaited) this.#reply(row.parent.runId, row.parent, { childId: row.id, event })
   }
 
-  /** The children a run awaits go with it, at every level. What has done nothing yet has nothing to undo. */
+  /**
+   * The children a run awaits go with it, at every level. What has done nothing yet has nothing to undo, and
+   * what is undoing its steps for an earlier cancel goes on.
+   */
   #cancel(write: CancelWrite): () => Answer {
     const { runId, error, errorCode } = write
     const row = this.#row(runId)
     if (!row) return () => ({ type: 'cancelled', outcome: 'unknown' })
     if (isTerminal(row.status)) return () => ({ type: 'cancelled', outcome: 'over' })
+    const compensates = write.compensate && row.startedAt !== null
+    const isUnwinding = row.phase === 'unwinding' && row.errorCode === errorCode
+    if (compensates && isUnwinding)
+      return () => ({ type: 'cancelled', outcome: 'unwinding', runs: [] })
     if (row.owner !== null) this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }
-    const compensates = write.compensate && row.startedAt !== null
     const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
     this.#write(next, { error })
     if (!compensates) {

@@ -9,6 +9,7 @@ import { connectTo, SqliteDatabase } from '../stores/sqlite_database.ts'
 import type { CrashOrder, CrashReport } from './crash_process.ts'
 import { attemptId, Effects } from './effects.ts'
 import { ForkedProcess } from './forked_process.ts'
+import { LIFE } from './scenario.ts'
 import { type ScenarioName, SCENARIOS } from './scenarios.ts'
 
 /** What the database and the world look like at one moment. */
@@ -157,10 +158,17 @@ export class CrashPoints {
 /** Attempts of steps whose end the database knows of. */
 function recordedAttempts({ runs }: Picture): Set<string> {
   const known = new Set<string>()
-  for (const [runId, { records, waits }] of runs)
+  for (const [runId, { records, waits }] of runs) {
+    const isRequeued = records.some(({ generation }) => generation > 0)
     for (const { seq, attempts } of [...records, ...waits])
       for (let attempt = 1; attempt <= attempts; attempt++)
         known.add(attemptId(`${runId}:${seq}`, attempt))
+    // What a requeued run has recorded since it did in its second life.
+    for (const { seq, attempts, generation } of records)
+      if (isRequeued && generation === 0)
+        for (let attempt = 1; attempt <= attempts; attempt++)
+          known.add(attemptId(`${runId}:${seq}`, LIFE + attempt))
+  }
   return known
 }
 

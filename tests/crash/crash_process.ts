@@ -4,7 +4,8 @@ import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
 import { connectTo } from '../stores/sqlite_database.ts'
 import { Effects } from './effects.ts'
-import { type Scenario, type ScenarioName, SCENARIOS } from './scenarios.ts'
+import type { Scenario } from './scenario.ts'
+import { type ScenarioName, SCENARIOS } from './scenarios.ts'
 import { engineOn, workerOf } from './sqlite_process.ts'
 
 /** What the process is asked for, over and over until it is killed: to take a scenario to its end. */

@@ -1,37 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RunStatus } from '../../src/core/run.ts'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { StepContext } from '../../src/types/step.ts'
-
-type Effect = (step: StepContext) => void
-
-/** Something that is cut at each of its writes, and has to come to the same end. */
-export interface Scenario {
-  /** Registers its workflows; their steps call `effect` first. */
-  register(engine: WorkflowEngine, effect: Effect): void
-  /** Starts its runs and resolves when all have ended. A process that comes after a killed one calls it again. */
-  drive(engine: WorkflowEngine): Promise<void>
-  /** What its runs come to, by id: the output, or the code of the failure. */
-  outcomes: Record<string, { output: unknown } | { failed: string }>
-  /** How many steps of one run its body lets run at once; default 1. */
-  parallel?: number
-}
-
-const LONG_MS = 3_600_000
-const LONG_BACKOFF_MS = 60_000
-
-/** Resolves when the run has the status, or has ended. */
-async function reached(
-  engine: WorkflowEngine,
-  runId: string,
-  status: RunStatus
-): Promise<RunStatus> {
-  for (;;) {
-    const run = await engine.getRun(runId)
-    if (run && [status, 'completed', 'failed'].includes(run.status)) return run.status
-    await delay(1)
-  }
-}
+import { FAILING_SCENARIOS } from './failing_scenarios.ts'
+import { LONG_BACKOFF_MS, LONG_MS, reached, type Scenario } from './scenario.ts'
 
 const tenSteps: Scenario = {
   register(engine, effect) {
@@ -219,6 +189,7 @@ export const SCENARIOS = {
   'signals, kept and direct': signals,
   'retries with short and long back-off': retries,
   'started children and a signal to one': started,
+  ...FAILING_SCENARIOS,
 } satisfies Record<string, Scenario>
 export type ScenarioName = keyof typeof SCENARIOS
 
