@@ -22,7 +22,8 @@ export class RouteCheck {
   /** Resolves to in how many ms to look again; Infinity = the check is over. */
   async runOnce(): Promise<number> {
     const before = this.#unserved
-    const found = (await this.#params.find()).map(warningOf)
+    const unserved = await this.#params.find()
+    const found = unserved.map(warningOf)
     this.#unserved = found
     if (before === null) return found.length > 0 ? (this.#params.recheckMs ?? RECHECK_MS) : Infinity
     for (const warning of found) if (before.includes(warning)) this.#params.warn(warning)

@@ -90,6 +90,7 @@ for (const kind of Object.keys(DATABASES))
       await other.engine.start({ name: 'a' }, null, 'r')
       const run = await other.engine.waitForRun('r')
       assert.deepEqual([run.status, run.errorCode], ['failed', 'a'])
-      assert.match((await promise).reason, /routes of "a" cannot be followed: .*the file is gone/)
+      const { reason } = await promise
+      assert.match(reason, /routes of "a" cannot be followed: .*the file is gone/)
     })
   })

@@ -6,6 +6,7 @@ import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
 import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { until } from '../worker/until.ts'
+import { suspended } from './suspended.ts'
 
 const CATCH_ALL: FailureRoute[] = [{ workflow: 'handler' }]
 
@@ -122,8 +123,10 @@ for (const kind of Object.keys(STORES))
       await engine.start({ name: 'main' }, null, 'r')
       await event
       assert.isTrue(await engine.cancel('r'))
-      assert.equal((await engine.waitForRun('r')).status, 'cancelled')
-      assert.equal((await engine.waitForRun('r.onError.0')).status, 'cancelled')
+      for (const runId of ['r', 'r.onError.0']) {
+        const { status } = await engine.waitForRun(runId)
+        assert.equal(status, 'cancelled')
+      }
       assert.deepEqual(cancelled, ['r', 'r.onError.0'])
       assert.isNull(await engine.getRun('r.onError.1'))
     })
@@ -174,7 +177,7 @@ for (const kind of Object.keys(STORES))
       })
       const first = await app.work()
       await engine.start({ name: 'main' }, null, 'r')
-      await until(async () => (await engine.getRun('r'))?.status === 'suspended')
+      await suspended(stage.store, 'r')
       await first.stop()
       deployment = 2
       await engine.signal('go')

@@ -259,9 +259,8 @@ for (const kind of Object.keys(STORES))
         history?.records.map(({ name, attempts: made }) => [name, made]),
         [['record', 3]]
       )
-      const handoff = (await engine.getHistory('r'))?.records.find(
-        ({ kind: operation }) => operation === 'handoff'
-      )
+      const own = await engine.getHistory('r')
+      const handoff = own?.records.find(({ kind: operation }) => operation === 'handoff')
       assert.equal(handoff?.name, 'onError:r.onError.0')
     })
 

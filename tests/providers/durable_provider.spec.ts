@@ -8,6 +8,7 @@ import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { DurableApp } from '../engine/durable_app.ts'
+import { until } from '../worker/until.ts'
 import { RecordingStore } from './recording_store.ts'
 
 type Environment = 'web' | 'console' | 'repl' | 'test'
@@ -124,6 +125,24 @@ test.group('DurableProvider | lifecycle', () => {
     const { app } = await bootApp({ fs, cleanup }, { environment: 'web', config })
     await app.start(() => {})
     assert.equal(await Greeting.start('Ada'), 'Hello Ada')
+  })
+
+  test('OE-40: an embedded worker looks once it has started for failure routes that nobody serves, and no other process does', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    for (const runsWorker of [false, true]) {
+      const config = { worker: { embedded: runsWorker } }
+      const { app, store } = await bootApp({ fs, cleanup }, { environment: 'web', config })
+      const engine = await app.container.make('durable')
+      const onError = [{ workflow: 'provider.mistyped' }]
+      engine.register('provider.routed', '1', async () => {}, { onError })
+      await app.start(() => assert.deepEqual(store.calls, []))
+      if (runsWorker) await until(() => store.calls.includes('listWorkers'))
+      else assert.deepEqual(store.calls, [])
+      await app.terminate()
+    }
   })
 
   test('an embedded worker says what it executes, and logs which runs fail', async ({

@@ -17,6 +17,11 @@ export class RecordingStore extends MemoryStore {
     return super.registerWorker(worker)
   }
 
+  override async listWorkers() {
+    this.calls.push('listWorkers')
+    return super.listWorkers()
+  }
+
   override async removeWorker(instance: string) {
     this.calls.push('removeWorker')
     return super.removeWorker(instance)
