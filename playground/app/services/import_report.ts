@@ -6,6 +6,9 @@ import RejectLine from '#workflows/reject_line'
 import type { WorkflowEngine } from '@adonis-agora/durable'
 import type { OutputOf, RunQuery, RunRow, StrandedRun } from '@adonis-agora/durable/types'
 
+/** Histories that are read at once. */
+const TOGETHER = 100
+
 type Counts = Record<string, number>
 
 export interface ImportReport {
@@ -69,12 +72,14 @@ async function runsOf(engine: WorkflowEngine, query: RunQuery): Promise<RunRow[]
 /** The run of a line, and that of its handler, call each step once: a name that comes twice was recorded twice. */
 async function recordedTwice(engine: WorkflowEngine, runs: RunRow[]): Promise<string[]> {
   const found: string[] = []
-  for (const { id } of runs) {
-    const history = await engine.getHistory(id)
-    const names = history?.records.map(({ name }) => name) ?? []
-    found.push(
-      ...names.filter((name, n) => names.indexOf(name) !== n).map((name) => `${id} ${name}`)
-    )
+  for (let from = 0; from < runs.length; from += TOGETHER) {
+    const part = runs.slice(from, from + TOGETHER)
+    const histories = await Promise.all(part.map(({ id }) => engine.getHistory(id)))
+    for (const [n, history] of histories.entries()) {
+      const names = history?.records.map(({ name }) => name) ?? []
+      const again = names.filter((name, index) => names.indexOf(name) !== index)
+      found.push(...again.map((name) => `${part[n]?.id} ${name}`))
+    }
   }
   return found
 }
