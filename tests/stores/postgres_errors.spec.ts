@@ -1,8 +1,12 @@
 import { test } from '@japa/runner'
-import { errorClass, PostgresDeadlineError } from '../../src/stores/lucid/postgres/error_class.ts'
+import {
+  errorClass,
+  isTakenId,
+  PostgresDeadlineError,
+} from '../../src/stores/lucid/postgres/error_class.ts'
 
-function withCode(code: string): Error {
-  return Object.assign(new Error('no'), { code })
+function withCode(code: string, more: object = {}): Error {
+  return Object.assign(new Error('no'), { code, ...more })
 }
 
 test.group('PostgreSQL error classes', () => {
@@ -35,5 +39,12 @@ test.group('PostgreSQL error classes', () => {
     assert.equal(errorClass(new RangeError('Invalid string length')), 'data')
     assert.equal(errorClass(new Error('something else')), 'other')
     assert.equal(errorClass('no error at all'), 'other')
+  })
+
+  test('the id of a run that is taken is told from other unique values', ({ assert }) => {
+    assert.isTrue(isTakenId(withCode('23505', { constraint: 'durable_runs_pkey' })))
+    assert.isFalse(isTakenId(withCode('23505', { constraint: 'durable_history_pkey' })))
+    assert.isFalse(isTakenId(withCode('23503', { constraint: 'durable_runs_pkey' })))
+    assert.isFalse(isTakenId('no error at all'))
   })
 })

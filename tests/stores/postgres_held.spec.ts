@@ -17,7 +17,7 @@ import {
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
 import { PostgresDatabase } from './postgres_database.ts'
-import { Holder, sessions, untilSessions } from './postgres_gate.ts'
+import { Holder, sessions, untilSessions, untilWaiting } from './postgres_gate.ts'
 import { SKIPPED } from './postgres_server.ts'
 
 test.group('PostgreSQL rows that a transaction of the application holds', (group) => {
@@ -142,6 +142,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
   test('a start waits for a transaction that has inserted the same id, and finds its run', async ({
     assert,
   }) => {
+    store = await database.store()
     const trx = await database.db.transaction()
     await store.startWith(trx, start('r1', { workflow: 'export' }))
     const { answers } = await store.commit([start('r0'), start('r1'), start('r2')])
@@ -152,6 +153,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
       })
     )
     for (const answer of settled) assert.isTrue(answer?.type === 'started' && answer.created)
+    await untilWaiting(database, 1)
     await trx.commit()
     const found = await later(answers[1])
     assert.isTrue(found.type === 'started' && !found.created && found.run.workflow === 'export')

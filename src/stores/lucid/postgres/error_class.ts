@@ -69,3 +69,9 @@ function codeOf(error: unknown): string {
 export function isOutOfConnections(error: unknown): boolean {
   return codeOf(error) === '53300'
 }
+
+/** A run of this id has been inserted by another connection since it was looked for. */
+export function isTakenId(error: unknown): boolean {
+  const constraint: unknown = error instanceof Error ? Reflect.get(error, 'constraint') : null
+  return codeOf(error) === '23505' && constraint === 'durable_runs_pkey'
+}

@@ -4,6 +4,7 @@ import type { Flush } from '../../../contracts/store.ts'
 import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
+import { isTakenId } from './error_class.ts'
 import {
   HeldElsewhereError,
   LockedRows,
@@ -28,7 +29,7 @@ const MAX_ROUNDS = 20
 
 /**
  * Applies any batch in a short transaction: one round trip locks and reads, one writes and commits. Where the fold asks
- * for a row that was not foreseen, nothing is written and the batch begins anew.
+ * for a row that was not foreseen, or a run has appeared meanwhile, nothing is written and the batch begins anew.
  */
 export async function flushGenerically(
   session: PostgresSession,
@@ -113,7 +114,7 @@ function held(writes: readonly Write[], state: LockedRows): Write[] {
 
 function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): boolean {
   if (error instanceof NotLockedError) return true
-  return error instanceof HeldElsewhereError && !skipLocked
+  return error instanceof HeldElsewhereError ? !skipLocked : isTakenId(error)
 }
 
 function add(

@@ -62,7 +62,6 @@ export class PostgresWriter {
 
   async #settle(writes: readonly Write[], options = { isFused: true }): Promise<Flush> {
     if (writes.length === 0) return NOTHING
-    // A run that has appeared while the batch was folded is found when it is tried again, in parts.
     const whole = await this.#try(writes, options)
     if ('flush' in whole) return whole.flush
     return applySplitInTurn(writes, (some) => this.#try(some, options))
