@@ -22,6 +22,7 @@ export default {
         'scripts/*.mjs',
         'scripts/checks/*.mjs',
         'scripts/docs/main.ts',
+        'scripts/pages/main.ts',
         'src/worker/watchdog_thread.ts',
         'tests/**/*.spec.ts',
         'tests/package/missing_packages.ts',

@@ -4,7 +4,7 @@ import { WORKFLOW_NAMES } from './supplied_files.ts'
 import { nodesOf, parse } from './syntax.ts'
 
 /** A workflow that a snippet declares. */
-export interface DeclaredWorkflow {
+interface DeclaredWorkflow {
   name: string
   /** Name of the workflow that its dead runs go to; null = none of its own. */
   deadLetterWorkflow: string | null

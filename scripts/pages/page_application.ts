@@ -10,14 +10,15 @@ export interface RunFacts {
   workflow: string
   status: string
   namespace: string
-  recoveryAttempts: number
+  /** When it is to be taken up; null: nobody is to. */
+  dueAt: number | null
   input: unknown
   output?: unknown
   error?: { message: string; code?: string; details?: unknown }
   tags: string[]
 }
 
-export interface NotedCall {
+interface NotedCall {
   name: string
   args: unknown[]
 }
@@ -73,13 +74,11 @@ export class PageApplication {
     this.#working = this.#supervise(environment)
   }
 
-  /** Works until the worker is killed for the first time. */
+  /** Works until the worker is killed. */
   async workUntilKilled(): Promise<void> {
     const kills = this.kills
-    this.work()
-    await this.until('a kill', async () => (this.kills > kills ? true : undefined))
-    this.#isWorking = false
-    await this.#working
+    await this.#supervise({})
+    if (this.kills === kills) throw new Error(`The worker was not killed:\n${this.output}`)
   }
 
   async rest(): Promise<void> {
@@ -124,7 +123,7 @@ export class PageApplication {
   }
 
   async #supervise(environment: NodeJS.ProcessEnv): Promise<void> {
-    while (this.#isWorking) {
+    do {
       const worker = this.#start('bin/console.js', ['durable:work'], environment)
       this.#worker = worker
       const [code, signal] = (await once(worker, 'close')) as [number | null, string | null]
@@ -133,7 +132,7 @@ export class PageApplication {
         this.output += `\nA worker has ended with ${code ?? signal}`
         return
       }
-    }
+    } while (this.#isWorking)
   }
 
   /** The answer to a call; 0 is the message that the process is ready. */

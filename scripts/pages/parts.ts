@@ -6,7 +6,7 @@ import { nodesOf, parse } from './syntax.ts'
  * to the engine when the application starts. `workflows`: classes and what they need. `statements`: part of a function.
  * `property`: part of a `static workflow`. `call`: one call, of values named after its parameters.
  */
-export type PartKind = 'config' | 'preload' | 'workflows' | 'statements' | 'property' | 'call'
+type PartKind = 'config' | 'preload' | 'workflows' | 'statements' | 'property' | 'call'
 
 export interface Part {
   kind: PartKind

@@ -8,7 +8,7 @@ const OPTIONS: ts.CompilerOptions = {
 }
 
 /** Whether the text is a module that TypeScript can parse. */
-export function parses(text: string): boolean {
+function parses(text: string): boolean {
   const { diagnostics = [] } = ts.transpileModule(text, {
     compilerOptions: OPTIONS,
     reportDiagnostics: true,

@@ -15,8 +15,11 @@ export async function unservedRoutes({
   registry,
   routing,
   options,
+  discover,
   store: open,
 }: EngineContext): Promise<UnservedRoute[]> {
+  // Asked by a process that runs no worker, nothing may have been looked for yet.
+  await discover()
   const routes: (UnservedRoute & { version: string })[] = []
   for (const definition of registry.workflows())
     for (const { code, handler } of await routing.routesOf(definition))

@@ -78,16 +78,17 @@ const requeue = calling('engine.requeue(', async (app) => {
 const recoverIncomplete = calling('engine.recoverIncomplete(', async (app) => {
   await app.call('start', 'other', { file: 'a.csv' }, 'lost')
   await app.workUntilKilled()
-  const stateOf = async () => (await app.call<RunFacts>('getRun', 'lost')).status
-  assert.equal(await stateOf(), 'running')
-  await app.fragment()
-  assert.equal(await stateOf(), 'running', 'the lease has not expired')
+  const dueAt = async () => {
+    const run = await app.call<RunFacts>('getRun', 'lost')
+    return run.dueAt
+  }
+  // The worker was killed, and its lease has not expired.
+  assert.deepEqual(await app.fragment(), { workers: 0, runs: 0 })
+  assert.equal(await dueAt(), null)
   await app.call('advanceClock', LEASE_MS + 1_000)
-  await app.fragment()
-  assert.equal(await stateOf(), 'pending')
-  return [
-    'a pass left a run alone whose killed worker held its lease, and made it due when that had expired',
-  ]
+  assert.deepEqual(await app.fragment(), { workers: 1, runs: 1 })
+  assert.notEqual(await dueAt(), null)
+  return ['the run of a killed worker: left alone under its lease, made due by a pass after it']
 })
 
 const unservedOnErrorRoutes = calling('engine.unservedOnErrorRoutes(', async (app) => {
@@ -123,7 +124,8 @@ const all = calling(
       { ok: 0, failed: 1 },
     ]
     assert.deepEqual(file.output, [good, bad, good])
-    assert.equal((await app.calls('recordRejectedLine')).length, 1)
+    const rejected = await app.calls('recordRejectedLine')
+    assert.deepEqual(rejected, [[{ line: given[1], error: 'the amount is -1' }]])
     return ['three lines, the second one bad: one result per line, in order; the parent completed']
   },
   scenarioFiles.lines
@@ -141,8 +143,16 @@ const register = calling(
       const run = await app.ended(name)
       await checkHandoff(app, { run, handler: 'quarantine', code: 'not_today', tag })
     }
-    assert.equal((await app.calls('fn')).length, 2)
-    assert.equal((await app.calls('handler')).length, 2)
+    const executed = await app.calls('fn')
+    assert.deepEqual(executed.toSorted(), [
+      ['by-code', { of: 'by-code' }],
+      ['catch-all', { of: 'catch-all' }],
+    ])
+    const handled = await app.calls('handler')
+    assert.deepEqual(
+      handled.map(([name]) => name),
+      ['quarantine', 'quarantine']
+    )
     return [
       'fn 1x for each of two workflows; its failure routed by its code, and by a route without one, to the handler',
     ]

@@ -85,7 +85,8 @@ export const details: Scenario = {
     assert.deepEqual(error.details, [{ path: ['amount'], message: 'is negative' }])
     assert.match(error.message, /\b2\b/)
     assert.deepEqual(await app.calls('handler'), [['details-handler', handled.input]])
-    const parsed = (await app.calls('LineSchema.safeParse')).map(([line]) => line as typeof GOOD)
+    const parsings = await app.calls('LineSchema.safeParse')
+    const parsed = parsings.map(([line]) => line as typeof GOOD)
     assert.deepEqual(parsed.map(({ n }) => n).toSorted(), [1, 2])
     return [
       'good line accepted, bad line thrown as fatal (not retried) and routed by invalid_line',
@@ -118,13 +119,15 @@ export const schemas: Scenario = {
       const handled = await checkHandoff(app, { run, handler, code, tag })
       const { error } = handled.input as { error: { details: { message: string }[] } }
       assert.match(error.details[0]?.message ?? '', /is empty/)
-      const noted = (await app.calls('handler')).filter(([name]) => name === handler)
-      assert.deepEqual(noted, [[handler, handled.input]])
+      const noted = await app.calls('handler')
+      const own = noted.filter(([name]) => name === handler)
+      assert.deepEqual(own, [[handler, handled.input]])
       said.push(
         `${code} routed to "${handler}" (onError:${tag}), called once with the issues as details`
       )
     }
-    assert.equal((await app.ended('none')).status, 'completed')
+    const unharmed = await app.ended('none')
+    assert.equal(unharmed.status, 'completed')
     return [...said, 'no failure, no handler']
   },
 }
