@@ -82,11 +82,14 @@ export class DeadLetters {
   }
 }
 
-/** The steps that had been started and not recorded are what was running when the process died. */
+const STEPS: ReadonlySet<string> = new Set(['local_step', 'step', 'compensation'])
+
+/** The steps and compensations that had been started and not recorded are what was running when the process died. */
 function causeOfDeath(row: RunRow, { waits }: LoadedRun): SerializedError {
-  const isStep = (kind: string) => kind === 'local_step' || kind === 'step'
-  const steps = waits.filter(({ kind, dueAt }) => isStep(kind) && dueAt === null)
-  const names = steps.map(({ name }) => `"${name}"`).join(', ')
+  const steps = waits.filter(({ kind, dueAt }) => STEPS.has(kind) && dueAt === null)
+  const names = steps
+    .map(({ kind, name }) => (kind === 'compensation' ? `"${name}", being undone` : `"${name}"`))
+    .join(', ')
   const lost = row.recoveryAttempts
   return {
     name: 'MaxRecoveryAttempts',

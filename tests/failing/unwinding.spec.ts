@@ -1,6 +1,8 @@
 import { test } from '@japa/runner'
+import { encodeError } from '../../src/core/serialized_error.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
 import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
@@ -309,4 +311,69 @@ test.group('Unwinding', () => {
     const run = await engine.waitForRun(runId)
     assert.equal(run.status, 'failed')
   }).timeout(20_000)
+
+  const UNWIND = {
+    kind: 'unwind',
+    error: encodeError({ name: 'Error', message: 'no' }),
+    errorCode: 'Error',
+  } as const
+
+  /** A run that two workers have lost while it undid step "a". */
+  async function lostTwice(site: Site) {
+    const { engine } = await site.app()
+    const { runId } = await engine.start({ name: 'main', version: '1' })
+    const store = await engine.context.store()
+    const { claimKey } = (await engine.getRun(runId))!
+    for (const [instance, changes] of [
+      ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],
+      ['w2', { opened: [{ ...sleep(-1, 0), kind: 'compensation', name: 'a', dueIn: null }] }],
+    ] as const) {
+      const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
+      await store.registerWorker({ instance, name: instance, ...lease })
+      const [row] = await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 })
+      await store.commit([turn(row!, changes)])
+      await engine.advanceClock(2_000)
+      await store.recoverExpired({ suspectFrom: instance === 'w1' ? null : 2 })
+    }
+    return runId
+  }
+
+  test('of a run that may be what kills its workers, each compensation is written before it is begun (DL-11)', async ({
+    assert,
+    cleanup,
+  }) => {
+    const site = await Site.on('memory')
+    cleanup(() => site.close(assert))
+    const undoing = new Gate()
+    const runId = await lostTwice(site)
+    const { engine } = await site.working({
+      main: async (ctx) => {
+        await ctx.localStep('a', () => {}, { compensate: () => undoing.pass() })
+        throw new FatalError('no')
+      },
+    })
+    await undoing.reached()
+    const { waits = [] } = (await engine.getHistory(runId)) ?? {}
+    assert.deepEqual(
+      waits.map(({ seq, kind, name, dueAt }) => [seq, kind, name, dueAt]),
+      [[-1, 'compensation', 'a', null]]
+    )
+    undoing.open()
+    const run = await engine.waitForRun(runId)
+    assert.deepEqual([run.status, run.recoveryAttempts], ['failed', 2])
+    assert.deepEqual(await undone(engine, runId), [['a', 'completed', 1]])
+  })
+
+  test('a run that was lost once too often while it undid a step is dead, and the step is named (DL-11)', async ({
+    assert,
+    cleanup,
+  }) => {
+    const site = await Site.on('memory')
+    cleanup(() => site.close(assert))
+    const runId = await lostTwice(site)
+    const { engine } = await site.working({ main: () => {} }, { maxRecoveryAttempts: 1 })
+    const run = await engine.waitForRun(runId)
+    assert.deepEqual([run.status, run.errorCode], ['dead', 'max_recovery_attempts'])
+    assert.include(run.error?.message, '"a", being undone')
+  })
 })
