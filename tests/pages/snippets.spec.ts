@@ -77,12 +77,12 @@ test.group('Snippets that nothing runs', () => {
   test('do not pass for what an earlier one of the page exports: that one is run along', ({
     assert,
   }) => {
-    const page = `export class LineWorkflow extends BaseWorkflow {
+    const page = `export class SackWorkflow extends BaseWorkflow {
   static workflow = { name: 'l', onError: [] }
   async run(ctx: WorkflowCtx, line: Line) { return ctx.step(validateLine, line) }
 }
 
-Now ctx.all(LineWorkflow, lines) completes.`
+Run ctx.all(SackWorkflow, lines) there.`
     const [, call] = prepared(page)
     assert.equal(call?.kind, 'ready')
     const paths = call?.kind === 'ready' ? Object.keys(call.prepared.files) : []
