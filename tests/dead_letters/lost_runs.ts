@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Store } from '../../src/contracts/store.ts'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
 import { suspectFrom } from '../../src/core/recovery.ts'
@@ -9,7 +10,6 @@ const LEASE_MS = 1_000
 export class DyingProcesses {
   #store: Store
   #cap: number | null
-  #count = 0
 
   /** @param params.cap `maxRecoveryAttempts` of these processes */
   constructor(store: Store, params: { cap: number | null }) {
@@ -31,7 +31,7 @@ export class DyingProcesses {
 
   /** One process takes the due runs of several workflows. */
   async takeTogether(workflows: readonly string[], namespace = 'default'): Promise<RunRow[]> {
-    const owner = `dying-${this.#count++}`
+    const owner = randomUUID()
     const worker = { instance: owner, name: owner, leaseMs: LEASE_MS, descriptor: '{}' }
     await this.#store.registerWorker({ ...worker, takeOver: false, ...this.#rule })
     const keys = workflows.map((workflow) => claimKey(namespace, workflow, '1'))

@@ -1,7 +1,7 @@
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
-import { engineOn } from '../crash/sqlite_process.ts'
+import { DurableApp } from '../engine/durable_app.ts'
 import type { PoisonOrder } from './poison_process.ts'
 import { createDatabase, type DatabaseAddress, type ProcessDatabase } from './process_database.ts'
 
@@ -27,7 +27,8 @@ export class Supervisor {
   static async on(kind: DatabaseAddress['kind']): Promise<Supervisor> {
     const database = await createDatabase(kind)
     const store = await database.store()
-    return new Supervisor(database, engineOn(store, { pollMs: 50, idlePollMs: 100 }))
+    const { engine } = new DurableApp({ store, options: { pollMs: 50, idlePollMs: 100 } })
+    return new Supervisor(database, engine)
   }
 
   /** Starts processes and keeps them alive. */
