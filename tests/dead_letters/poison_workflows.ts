@@ -13,6 +13,12 @@ export interface HealthyInput {
   sleepMs: number
 }
 
+/** Only a process that was forked for it dies: the one that runs the tests would take them all with it. */
+function killThisProcess(): void {
+  if (!process.send) throw new Error('The poison was executed by the process that runs the tests')
+  process.kill(process.pid, 'SIGKILL')
+}
+
 /** Runs that do their work, one that kills its process and one that blocks its event loop for ever. */
 export function registerPoison(engine: WorkflowEngine): void {
   engine.register('healthy', '1', async (ctx, { workMs, sleepMs }: HealthyInput) => {
@@ -26,7 +32,7 @@ export function registerPoison(engine: WorkflowEngine): void {
     '1',
     async (ctx) => {
       await ctx.localStep('prepare', () => 'prepared')
-      await ctx.localStep('kill', () => void process.kill(process.pid, 'SIGKILL'))
+      await ctx.localStep('kill', killThisProcess)
     },
     { deadLetterWorkflow: 'poison.dlq' }
   )
