@@ -25,7 +25,7 @@ for (const kind of Object.keys(STORES))
     test('DL-11: are not counted, and become suspects themselves', async ({ assert }) => {
       const { engine } = await application()
       await engine.start('poison', null, 'p')
-      for (const _ of [1, 2]) await stage.dying.takeAndDie('poison')
+      for (let kill = 0; kill < 2; kill++) await stage.dying.takeAndDie('poison')
       await engine.start('steady', null, 'h')
       await stage.dying.takeTogether(['poison', 'steady'])
       await stage.dying.findLost()

@@ -1,0 +1,78 @@
+import { test } from '@japa/runner'
+import { DurableApp } from '../engine/durable_app.ts'
+import { PostgresDatabase } from '../stores/postgres_database.ts'
+import { PostgresProxy } from '../stores/postgres_proxy.ts'
+import { connectTo, SERVER, SKIPPED } from '../stores/postgres_server.ts'
+import { Gate } from '../worker/gate.ts'
+import { until } from '../worker/until.ts'
+
+const OPTIONS = { leaseMs: 900, pollMs: 20, idlePollMs: 50, maxRecoveryAttempts: 3 }
+
+test.group('PostgreSQL away for longer than every lease', (group) => {
+  let database: PostgresDatabase
+  let proxy: PostgresProxy
+  let close: (() => Promise<unknown>)[] = []
+
+  group.each.setup(async () => {
+    if (SKIPPED !== null) return () => {}
+    database = await PostgresDatabase.create()
+    proxy = await PostgresProxy.start(SERVER)
+    return async () => {
+      proxy.up()
+      for (const one of close.splice(0)) await one()
+      await proxy.stop()
+      await database.remove()
+    }
+  })
+  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
+
+  /** An application whose only way to the database is through the proxy, with a run `id` in a step. */
+  async function inAStep(id: string) {
+    const db = connectTo(database.name, proxy.address)
+    const store = await database.store({ db, busyLimitMs: 1_000 })
+    const app = new DurableApp({ store, options: OPTIONS })
+    const gate = new Gate()
+    const ref = app.engine.register(id, '1', (ctx) =>
+      ctx.localStep('wait', ({ signal }) => gate.pass(signal))
+    )
+    close.push(async () => {
+      gate.open()
+      await app.close()
+      await db.manager.closeAll()
+    })
+    await app.work({ name: id })
+    await app.engine.start(ref, null, id)
+    await gate.reached()
+    return { app, gate }
+  }
+
+  test('DL-10: three times over, no run is counted, and each goes on in its own process (P9)', async ({
+    assert,
+  }) => {
+    const direct = await database.store()
+    const both = [await inAStep('a'), await inAStep('b')]
+    for (let outage = 0; outage < 3; outage++) {
+      proxy.down()
+      await until(async () => {
+        const [now, workers] = await Promise.all([direct.now(), direct.listWorkers()])
+        return workers.every((worker) => worker.until < now)
+      })
+      proxy.up()
+      await until(async () => {
+        const [now, workers] = await Promise.all([direct.now(), direct.listWorkers()])
+        return workers.every((worker) => worker.until > now)
+      })
+    }
+    for (const { gate } of both) gate.open()
+    for (const id of ['a', 'b']) {
+      await until(async () => {
+        const run = await direct.getRun(id)
+        return run?.status === 'completed'
+      })
+      const run = await direct.getRun(id)
+      assert.equal(run?.recoveryAttempts, 0)
+    }
+    for (const { gate } of both) assert.equal(gate.arrived, 1)
+    assert.deepEqual(await direct.findStranded(), [])
+  }).timeout(60_000)
+})
