@@ -125,7 +125,18 @@ export class DurableWorker implements Starter {
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
     const startedAt = performance.now()
-    this.#parts = { name, store, session, pool, claims, upkeep, routes, unsubscribe, watchdog, startedAt }
+    this.#parts = {
+      name,
+      store,
+      session,
+      pool,
+      claims,
+      upkeep,
+      routes,
+      unsubscribe,
+      watchdog,
+      startedAt,
+    }
     this.#warnOfLowCap()
     await session.start()
     await store.offerBlocked(this.#keys())
