@@ -1,5 +1,11 @@
 import type pg from 'pg'
+import type { Answer } from '../../src/core/change_set.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
+
+/** The answer, once the write has been applied that had to wait for others. */
+export function settled(answer: Answer): Answer | Promise<Answer> {
+  return answer.type === 'held' ? answer.answer : answer
+}
 
 /** A transaction of somebody outside that holds rows until it is told to let go. */
 export class Holder {

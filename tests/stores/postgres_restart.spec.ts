@@ -11,6 +11,7 @@ import {
 } from '../../src/testing/conformance/writes.ts'
 import { TestProcess } from './sqlite_child.ts'
 import { PostgresDatabase } from './postgres_database.ts'
+import { settled } from './postgres_gate.ts'
 import { findBinaries, PostgresInstance } from './postgres_instance.ts'
 
 const BINARIES = await findBinaries()
@@ -78,7 +79,9 @@ test.group('PostgreSQL server of its own', (group) => {
     assert,
   }) => {
     const names = Array.from({ length: 64 }, (_, index) => `w${index}`)
-    const stores = await Promise.all(names.map(() => database.store({ warn: () => {} })))
+    const stores = await Promise.all(
+      names.map(() => database.store({ warn: () => {}, busyLimitMs: 60_000 }))
+    )
     const written = await Promise.all(
       stores.map(async (store, index) => {
         const owner = `w${index}`
@@ -86,19 +89,20 @@ test.group('PostgreSQL server of its own', (group) => {
           ...{ instance: owner, name: owner, leaseMs: 30_000, descriptor: '{}', takeOver: false },
         })
         await store.commit([{ type: 'start', run: newRun(owner), leaseTo: owner }])
-        await store.commit([signal(`s${index}`, 'go')])
+        const sent = await store.commit([signal(`s${index}`, 'go')])
         const end = turn({ id: owner, token: 1 }, { records: [record(0)], end: COMPLETE })
         const [flush, isRenewed] = await Promise.all([
           store.commit([end, signal(`t${index}`, 'go')]),
           store.renewWorker(owner),
         ])
         assert.isTrue(isRenewed)
-        return flush.answers[0]?.type
+        const answers = await Promise.all([...sent.answers, ...flush.answers].map(settled))
+        return answers.map(({ type }) => type)
       })
     )
     assert.deepEqual(
       written,
-      names.map(() => 'committed')
+      names.map(() => ['signalled', 'committed', 'signalled'])
     )
     const [kept] = await database.query('select count(*)::integer as signals from durable_signals')
     assert.deepEqual(kept, { signals: 128 })

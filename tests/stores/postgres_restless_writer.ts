@@ -1,6 +1,7 @@
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import type { Answer, Write } from '../../src/core/change_set.ts'
 import { COMPLETE, newRun, record, turn } from '../../src/testing/conformance/writes.ts'
+import { settled } from './postgres_gate.ts'
 import { connectTo, SERVER } from './postgres_server.ts'
 
 /**
@@ -32,7 +33,7 @@ async function persist(writes: readonly Write[]): Promise<Answer[]> {
   for (;;) {
     try {
       const { answers } = await store.commit(writes)
-      return answers
+      return await Promise.all(answers.map(settled))
     } catch {
       continue
     }

@@ -225,6 +225,7 @@ test.group('PostgreSQL start in the transaction of a caller', (group) => {
     assert.isNull(await store.getRun('r1'))
     await trx.commit()
     assert.deepEqual(await store.getRun('r1'), {
+      attributes: {},
       ...answer.run,
       ...{ input: '{"v":7}', output: null, error: null, tags: ['blue'] },
     })

@@ -19,10 +19,10 @@ test.group('SQLite claims beside many sleepers', (group) => {
     database = await SqliteDatabase.create()
     await database.db.rawQuery(
       `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, due_at,
-        token, recovery_attempts, inbox_seq, created_by, format, created_at, updated_at)
+        token, recovery_attempts, inbox_seq, handoffs, created_by, format, created_at, updated_at)
       with recursive n (i) as (select 1 union all select i + 1 from n where i < ?)
       select 'sleeper' || i, 'a', '1', ?, 'default', 'suspended', 'body', i % 4, ${FRAGMENTS.now} + 3600000 + i,
-        1, 0, 0, 'me', 1, i, i from n`,
+        1, 0, 0, 0, 'me', 1, i, i from n`,
       [SLEEPERS, claimKeyOf('a')]
     )
     return () => database.remove()

@@ -53,7 +53,7 @@ test.group('SQLite schema', (group) => {
 
   test('dropping the tables leaves none', async ({ assert }) => {
     await migrate(createDurableTables)
-    assert.lengthOf(await tables(), 9)
+    assert.lengthOf(await tables(), 10)
     await migrate(dropDurableTables)
     assert.deepEqual(await tables(), [])
   })

@@ -18,7 +18,7 @@ export interface PostgresConnectionOptions {
   onLost?: () => void
 }
 
-const CONNECT_MS = 5_000
+const CONNECT_MS = 10_000
 const END_MS = 1_000
 const END_POLL_MS = 20
 
