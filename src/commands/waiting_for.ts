@@ -21,6 +21,7 @@ export function waitingFor(wait: Wait, children: ChildCounts): string {
       return `the start of run ${wait.target}`
     case 'local_step':
     case 'step':
+    case 'attributes':
       return nextAttempt(wait)
     case 'compensation':
       return `to undo ${wait.name}: ${nextAttempt(wait)}`

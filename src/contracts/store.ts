@@ -1,6 +1,7 @@
 import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
 import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
+import type { StoredAttribute } from '../core/search_attributes.ts'
 
 /**
  * Where runs and histories live. Instants are milliseconds UTC of the store's clock, which no caller's clock
@@ -121,7 +122,7 @@ export interface ChildState {
 }
 
 /** Leases are per process: one row per worker, renewed whatever the number of its runs. */
-export interface LeaseStore {
+interface LeaseStore {
   /**
    * Announces a worker. With `takeOver`, earlier instances of the same name are marked lost and their runs made
    * due in the same write; only for a starting process that holds the lock on that name.
@@ -192,6 +193,8 @@ export interface RunStanding {
 
 export interface StoredRun extends RunRow, RunPayloads {
   tags: string[]
+  /** What the run is found by; dates as ISO texts. */
+  attributes: Record<string, StoredAttribute>
 }
 
 export interface RunQuery {
@@ -199,6 +202,8 @@ export interface RunQuery {
   workflow?: string | undefined
   namespace?: string | undefined
   tag?: string | undefined
+  /** Search attributes that a run has, every one of them. */
+  attributes?: Readonly<Record<string, StoredAttribute | Date>> | undefined
   parentId?: string | undefined
   /** Default 50; what is no whole number from 1 to 1,000 counts as the nearest one. */
   limit?: number | undefined

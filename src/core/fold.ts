@@ -9,6 +9,8 @@ import type {
 } from './change_set.ts'
 import type { ChildEntry, HistoryRecord, InboxEntry, SignalEntry } from './history.ts'
 import type { LockedState, OfRun, Plan, RunInsert, RunUpdate } from './plan.ts'
+import { decode } from './payload.ts'
+import type { StoredAttribute } from './search_attributes.ts'
 import { SignalExchange } from './signal_exchange.ts'
 import {
   cancelled,
@@ -49,6 +51,7 @@ class Fold {
   #cleared = new Set<string>()
   #revoked = new Set<string>()
   #retired: Plan['retired'] = []
+  #attributes: Plan['attributes'] = []
   #addedTags: Plan['addedTags'] = []
   #removedTags: Plan['removedTags'] = []
   #signals: SignalExchange
@@ -107,6 +110,7 @@ class Fold {
       usedSignals: used,
       keptSignals: kept,
       retired: this.#retired,
+      attributes: this.#attributes,
       addedTags: this.#addedTags,
       removedTags: this.#removedTags,
       cleared: [...this.#cleared],
@@ -166,6 +170,8 @@ class Fold {
       const startedAt = this.#now - record.durationMs
       const stored = { generation: 0, token: changes.token, startedAt, endedAt: this.#now }
       this.#records.push({ ...record, ...stored, runId })
+      if (record.kind === 'attributes' && record.status === 'completed')
+        this.#attributes.push({ runId, values: attributesOf(record.output) })
     }
     this.#take(runId, changes.seenInbox)
     this.#settle(before, changes)
@@ -341,6 +347,11 @@ class Fold {
     else this.#inbox.set(runId, [numbered])
     this.#write(told)
   }
+}
+
+/** What the record of an operation that sets search attributes holds. */
+function attributesOf(output: string | null): Record<string, StoredAttribute | null> {
+  return output === null ? {} : (decode(output) as Record<string, StoredAttribute | null>)
 }
 
 /** The payloads that an end writes. What a run unwinds or follows for stays until it has ended. */

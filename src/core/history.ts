@@ -15,6 +15,7 @@ const OPERATION_KINDS = [
   'all',
   'all_settled',
   'now',
+  'attributes',
   'compensation',
   'handoff',
 ] as const

@@ -1,6 +1,7 @@
 import type { Answer, FlushNews, SignalSend } from './change_set.ts'
 import type { HistoryRecord, InboxEntry, SignalEntry, Wait } from './history.ts'
 import type { RunPayloads, RunRow } from './run.ts'
+import type { StoredAttribute } from './search_attributes.ts'
 
 /** A signal that nobody waited for when it came. */
 export interface KeptSignal extends SignalSend {
@@ -64,6 +65,8 @@ export interface Plan {
    * renamed from `onError:` to `onError:retried:`.
    */
   retired: { runId: string; seqs: readonly number[] }[]
+  /** Search attributes that replace those of the same name; null = it goes. */
+  attributes: { runId: string; values: Readonly<Record<string, StoredAttribute | null>> }[]
   addedTags: { runId: string; tag: string }[]
   /** Tags that begin with the prefix go. */
   removedTags: { runId: string; prefix: string }[]

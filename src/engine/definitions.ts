@@ -22,6 +22,8 @@ export interface WorkflowDefinition {
   timeoutMs: number | null
   /** Parses a stored input before the body sees it. */
   input: StandardSchemaV1 | null
+  /** Parses the search attributes that a body sets. */
+  searchAttributes?: StandardSchemaV1 | null
   /** File it was discovered in, for messages. */
   file: string | null
   /** File of the call that registered a function, for messages. */

@@ -137,6 +137,10 @@ export class WorkflowEngine {
         tags: options.tags ?? [],
         ...failureOptions(name, options),
         input: checkSchema(options.input, `"input" of workflow "${name}"`),
+        searchAttributes: checkSchema(
+          options.searchAttributes,
+          `"searchAttributes" of workflow "${name}"`
+        ),
         file: null,
         registeredIn,
         source: fn,

@@ -23,18 +23,18 @@ export function checkSchema(value: unknown, where: string): StandardSchemaV1 | n
   return value
 }
 
-/** What does not fit its schema, and the code of its failure. */
-const SUBJECTS = {
-  invalid_input: 'input',
-  invalid_output: 'output',
-  schema_validation: 'search attributes',
+/** What a failure of each code says. */
+const MISFITS = {
+  invalid_input: 'The input does not fit its schema',
+  invalid_output: 'The output does not fit its schema',
+  schema_validation: 'The search attributes do not fit their schema',
 }
 
 /** The value as a Standard Schema gives it back; without a schema, the value. Throws SchemaValidationError. */
 export async function parse(
   schema: StandardSchemaV1 | null | undefined,
   value: unknown,
-  code: keyof typeof SUBJECTS
+  code: keyof typeof MISFITS
 ): Promise<unknown> {
   if (!schema) return value
   const result = await schema['~standard'].validate(value)
@@ -42,7 +42,7 @@ export async function parse(
   const [first] = result.issues
   const path = first && pathOf(first)
   throw new SchemaValidationError(
-    `The ${SUBJECTS[code]} does not fit its schema${path ? ` at ${path}` : ''}: ${first?.message}`,
+    `${MISFITS[code]}${path ? ` at ${path}` : ''}: ${first?.message}`,
     code,
     storable(result.issues)
   )

@@ -17,6 +17,7 @@ const KEYS: readonly (keyof WorkflowOptions)[] = [
   'deadLetterWorkflow',
   'onError',
   'input',
+  'searchAttributes',
 ]
 
 /** What turning classes into definitions needs of the application. */
@@ -132,6 +133,10 @@ export function workflowDefinitions(
     {
       ...{ ...shared, name, tags, source: target },
       input: checkSchema(options.input, `"input" of workflow "${name}"`),
+      searchAttributes: checkSchema(
+        options.searchAttributes,
+        `"searchAttributes" of workflow "${name}"`
+      ),
       ...failureOptions(name, { ...options, deadLetterWorkflow, onError }),
       createBody: bodyMaker(target, { ...params, name, key: 'run' }),
     },

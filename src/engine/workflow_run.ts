@@ -1,6 +1,7 @@
 import type { StoredRun } from '../contracts/store.ts'
 import { decode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
+import type { StoredAttribute } from '../core/search_attributes.ts'
 import { decodeError, type SerializedError } from '../core/serialized_error.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
 
@@ -17,6 +18,8 @@ export interface WorkflowRun<Output = any> extends RunRow {
   /** Why it failed, was cancelled, died, or is blocked. */
   error?: SerializedError | undefined
   tags: string[]
+  /** Search attributes; dates as ISO texts. */
+  attributes: Record<string, StoredAttribute>
 }
 
 export function describeRun({ input, output, error, ...row }: StoredRun): WorkflowRun {

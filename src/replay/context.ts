@@ -5,12 +5,14 @@ import { checkName, claimKey, deriveId } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
 import { DEFAULT_PRIORITY, type RunRow } from '../core/run.ts'
+import type { SearchAttributes } from '../core/search_attributes.ts'
 import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
 import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
 import type { Compensation, Operation } from './operation.ts'
 import { allOperation } from './operations/all.ts'
+import { attributesOperation } from './operations/attributes.ts'
 import { type ChildFactory, childOperation, startChildOperation } from './operations/child.ts'
 import { sendSignalOperation, signalOperation } from './operations/signal.ts'
 import { sleepOperation } from './operations/sleep.ts'
@@ -42,6 +44,8 @@ export interface ContextParams {
   /** Name of the step that a function is; null = it is none. */
   stepStamp: (fn: unknown) => string | null
   workflow: (target: WorkflowTarget) => NamedWorkflow
+  /** Search attributes as they are stored; rejects with SchemaValidationError. */
+  checkAttributes: (values: unknown) => Promise<unknown>
 }
 
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
@@ -88,6 +92,14 @@ export class RunContext implements WorkflowCtx {
         compensation: this.#undo(call),
       })
     )
+  }
+
+  upsertSearchAttributes(values: SearchAttributes): Promise<void> {
+    return this.#call('upsertSearchAttributes()', () => {
+      // As they are now: the body may change the object before they are checked.
+      const given = this.#encode(values, 'search attributes')
+      return attributesOperation(() => this.#params.checkAttributes(decode(given)))
+    })
   }
 
   sleep(duration: string | number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Instant } from '../core/instant.ts'
+import type { SearchAttributes } from '../core/search_attributes.ts'
 import type { RunLogger, StepArgs, StepCall, StepContext, StepHandler, StepOutput } from './step.ts'
 import type { WorkflowClass, WorkflowRef } from './workflow.ts'
 
@@ -77,6 +78,12 @@ export interface WorkflowCtx {
     inputs: readonly unknown[],
     options?: Pick<AllOptions, 'concurrency'>
   ): Promise<PromiseSettledResult<O>[]>
+
+  /**
+   * Sets what the run is found by: those of the same name are replaced, null takes one away. Rejects with code
+   * `schema_validation` when they do not fit the workflow's `searchAttributes`, which parses what is given here.
+   */
+  upsertSearchAttributes(values: SearchAttributes): Promise<void>
 
   /** The database's time: recorded, and never earlier than an earlier reading of this run. */
   now(): Date

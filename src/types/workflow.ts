@@ -15,6 +15,8 @@ export interface WorkflowOptions {
   onError?: readonly FailureRoute[] | undefined
   /** Any Standard Schema; parses the stored input when a turn begins. */
   input?: StandardSchemaV1 | undefined
+  /** Any Standard Schema; parses what a body gives to `ctx.upsertSearchAttributes`. */
+  searchAttributes?: StandardSchemaV1 | undefined
 }
 
 /** An error class that names its code. */
@@ -103,7 +105,7 @@ export interface StartOptions {
 /** Options of a workflow that is registered as a function. */
 export interface RegisterOptions<I> extends Pick<
   WorkflowOptions,
-  'executionTimeout' | 'deadLetterWorkflow' | 'onError' | 'tags'
+  'executionTimeout' | 'deadLetterWorkflow' | 'onError' | 'tags' | 'searchAttributes'
 > {
   /** Any Standard Schema; parses the stored input when a turn begins. */
   input?: StandardSchemaV1<unknown, I> | undefined

@@ -45,6 +45,7 @@ export class PlayedTurn {
       callingStep: () => null,
       stepStamp: () => null,
       stepName: (step) => String(step),
+      checkAttributes: async (values) => values,
       workflow: (target) => ({ name: String(target), version: '1', origin: null, tags: [] }),
     })
     this.turn.start(() => body(this.ctx))

@@ -40,6 +40,7 @@ export async function replay(params: {
     callingStep: () => null,
     stepStamp: () => null,
     stepName: (step) => String(step),
+    checkAttributes: async (values) => values,
     workflow: (target) => ({ name: String(target), version: '1', origin: null, tags: [] }),
   })
   const trace: Trace = { entries: [], steps: [], ended: false }

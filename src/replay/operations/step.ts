@@ -10,7 +10,7 @@ import {
 } from '../operation.ts'
 
 interface StepParams {
-  kind: 'local_step' | 'step'
+  kind: 'local_step' | 'step' | 'attributes'
   name: string
   work: StepTask['work']
   call: Pick<StepCall<never>, 'retries' | 'timeoutMs' | 'backoffMs'>

@@ -1,4 +1,5 @@
 import type { Plan, RunInsert, RunUpdate } from '../../core/fold.ts'
+import { attributeText } from '../../core/search_attributes.ts'
 import type { Statement, Value } from './dialect.ts'
 import {
   entryValues,
@@ -34,6 +35,10 @@ const RETIRE = `update durable_history set generation = (
   where run_id = ? and generation = 0 and seq in (`
 const REMOVE_TAGS = 'delete from durable_tags where run_id = ? and substr(tag, 1, ?) = ?'
 
+const SET_ATTRIBUTE = `insert into durable_attributes (name, value, created_at, run_id)
+  select ?, ?, r.created_at, r.id from durable_runs r where r.id = ?`
+const REMOVE_ATTRIBUTE = 'delete from durable_attributes where run_id = ? and name = ?'
+
 const TAKE_ENTRIES = 'delete from durable_inbox where run_id = ? and no <= ?'
 const REMOVE_ENTRY = 'delete from durable_inbox where run_id = ? and no = ?'
 const CLEAR_INBOX = 'delete from durable_inbox where run_id = ?'
@@ -63,6 +68,11 @@ export function planStatements(plan: Plan): Statement[] {
   for (const { token, id } of plan.usedSignals) add(USE_SIGNAL, [token, id])
   for (const { token, id, payload, receivedAt } of plan.keptSignals)
     add(KEEP_SIGNAL, [token, id, payload, receivedAt])
+  for (const { runId, values } of plan.attributes)
+    for (const [name, value] of Object.entries(values)) {
+      add(REMOVE_ATTRIBUTE, [runId, name])
+      if (value !== null) add(SET_ATTRIBUTE, [name, attributeText(value), runId])
+    }
   for (const { runId, prefix } of plan.removedTags) add(REMOVE_TAGS, [runId, prefix.length, prefix])
   for (const { runId, tag } of plan.addedTags) add(ADD_TAG, [tag, runId, tag])
   const neverTold = neverToldRuns(plan)

@@ -1,5 +1,6 @@
 import type { HistoryRecord, Wait } from '../../core/history.ts'
 import type { RunPayloads, RunStatus } from '../../core/run.ts'
+import type { StoredAttribute } from '../../core/search_attributes.ts'
 import type { RunStanding, StoredRun } from '../../contracts/store.ts'
 import type { Dialect } from './dialect.ts'
 import {
@@ -13,18 +14,32 @@ import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 
 const RUN = `select ${runColumns('r')}, p.input, p.output, p.error from durable_runs r
   join durable_payloads p on p.run_id = r.id where r.id = ?`
-const TAGS = 'select tag from durable_tags where run_id = ? order by tag'
+/** One statement: both are read for every run that is looked at. */
+const MARKS = `select tag as name, null as value from durable_tags where run_id = ?
+  union all select name, value from durable_attributes where run_id = ? order by 1`
 const RECORDS = 'select * from durable_history where run_id = ? order by generation, seq'
 const WAITS = `select ${WAIT_COLUMNS} from durable_waits where run_id = ? order by seq`
 
-/** A run with its payloads and tags. */
+/** A run with its payloads, tags and search attributes. */
 export async function readRun(dialect: Dialect, runId: string): Promise<StoredRun | null> {
   const values = [runId]
   const [row] = await dialect.read<RunColumns & RunPayloads>({ sql: RUN, values })
   if (row === undefined) return null
-  const tags = await dialect.read<{ tag: string }>({ sql: TAGS, values })
+  const marks = await dialect.read<Mark>({ sql: MARKS, values: [runId, runId] })
+  const tags = marks.filter(({ value }) => value === null).map(({ name }) => name)
+  const attributes = Object.fromEntries(marks.flatMap(attributeOf))
   const { input, output, error } = row
-  return { ...toRun(row), input, output, error, tags: tags.map(({ tag }) => tag) }
+  return { ...toRun(row), input, output, error, tags, attributes }
+}
+
+/** A tag, or a search attribute with its value as JSON. */
+interface Mark {
+  name: string
+  value: string | null
+}
+
+function attributeOf({ name, value }: Mark): [string, StoredAttribute][] {
+  return value === null ? [] : [[name, JSON.parse(value) as StoredAttribute]]
 }
 
 /** The operations of a run, recorded and open. */

@@ -1,8 +1,12 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
 import { pageLimit } from '../../core/page_limit.ts'
 import { cursorOf, positionOfCursor } from '../../core/run_cursor.ts'
+import { attributeText } from '../../core/search_attributes.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
+
+const HAS_ATTRIBUTE =
+  'r.id in (select a.run_id from durable_attributes a where a.name = ? and a.value = ?)'
 
 /** One page, newest first, found by the key of the last run of the page before. */
 export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPage> {
@@ -21,12 +25,14 @@ function pageStatement(query: RunQuery, limit: number): Statement {
     conditions.push(condition)
     values.push(...bound)
   }
-  const { status, workflow, namespace, parentId, tag, after } = query
+  const { status, workflow, namespace, parentId, tag, attributes = {}, after } = query
   const key = tag === undefined ? 'r.created_at, r.id' : 't.created_at, t.run_id'
   if (tag !== undefined) where('t.tag = ?', tag)
   if (status !== undefined) where('r.status = ?', status)
   if (workflow !== undefined) where('r.workflow = ?', workflow)
   if (namespace !== undefined) where('r.namespace = ?', namespace)
+  for (const [name, value] of Object.entries(attributes))
+    where(HAS_ATTRIBUTE, name, attributeText(value))
   if (parentId !== undefined) where('r.parent_id = ?', parentId)
   if (after !== undefined) {
     const { createdAt, id } = positionOfCursor(after)

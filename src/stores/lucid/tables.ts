@@ -203,6 +203,14 @@ const TAGS: Table = {
   indexes: [{ name: 'durable_tags_run', columns: ['run_id'] }],
 }
 
+/** Values as JSON, with the run's time of creation as in the table of tags. */
+const ATTRIBUTES: Table = {
+  name: 'durable_attributes',
+  columns: { name: 'key', value: 'key', created_at: 'bigint', run_id: 'key' },
+  primaryKey: ['name', 'value', 'created_at', 'run_id'],
+  indexes: [{ name: 'durable_attributes_run', columns: ['run_id', 'name'], unique: true }],
+}
+
 /** Numbers of the whole installation: `clock_offset`, in ms. A missing row counts as 0. */
 const META: Table = {
   name: 'durable_meta',
@@ -213,7 +221,7 @@ const META: Table = {
 
 /** The tables of each version of the schema, by version. */
 export const TABLES_OF_VERSION: ReadonlyMap<number, readonly Table[]> = new Map([
-  [1, [RUNS, PAYLOADS, HISTORY, WAITS, INBOX, SIGNALS, WORKERS, TAGS, META]],
+  [1, [RUNS, PAYLOADS, HISTORY, WAITS, INBOX, SIGNALS, WORKERS, TAGS, ATTRIBUTES, META]],
 ])
 
 /** The version that this package reads and writes. */

@@ -77,6 +77,7 @@ export class MemoryDatabase {
     for (const update of plan.updates) this.runs.update(update)
     for (const { runId, seqs } of plan.retired) this.history.retire(runId, seqs)
     for (const record of plan.records) this.history.add(record)
+    for (const { runId, values } of plan.attributes) this.runs.setAttributes(runId, values)
     for (const { runId, prefix } of plan.removedTags) this.runs.removeTags(runId, prefix)
     for (const { runId, tag } of plan.addedTags) this.runs.addTag(runId, tag)
     for (const runId of plan.cleared) {

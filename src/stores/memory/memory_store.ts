@@ -204,7 +204,9 @@ export class MemoryStore implements Store {
     const { runs } = this.database
     const row = runs.get(runId)
     const payloads = runs.payloads(runId)
-    return row && payloads ? { ...row, ...payloads, tags: [...runs.tags(runId)] } : null
+    if (!row || !payloads) return null
+    const attributes = runs.attributes(runId)
+    return { ...row, ...payloads, tags: [...runs.tags(runId)], attributes }
   }
 
   async statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {

@@ -1,6 +1,7 @@
 import type { RunPage, RunQuery } from '../../contracts/store.ts'
 import { pageLimit } from '../../core/page_limit.ts'
 import type { RunRow } from '../../core/run.ts'
+import { attributeText } from '../../core/search_attributes.ts'
 import { cursorOf, positionOfCursor, type RunPosition } from '../../core/run_cursor.ts'
 import type { RunTable } from './run_table.ts'
 
@@ -21,12 +22,16 @@ export function runPage(runs: RunTable, query: RunQuery): RunPage {
 }
 
 function matches(runs: RunTable, row: RunRow, query: RunQuery): boolean {
-  const { status, workflow, namespace, tag } = query
+  const { status, workflow, namespace, tag, attributes = {} } = query
   return (
     (status === undefined || row.status === status) &&
     (workflow === undefined || row.workflow === workflow) &&
     (namespace === undefined || row.namespace === namespace) &&
-    (tag === undefined || runs.tags(row.id).includes(tag))
+    (tag === undefined || runs.tags(row.id).includes(tag)) &&
+    Object.entries(attributes).every(([name, value]) => {
+      const own = runs.attributes(row.id)[name]
+      return own !== undefined && attributeText(own) === attributeText(value)
+    })
   )
 }
 

@@ -1,5 +1,6 @@
 import type { RunInsert, RunUpdate } from '../../core/plan.ts'
 import type { RunPayloads, RunRow } from '../../core/run.ts'
+import type { StoredAttribute } from '../../core/search_attributes.ts'
 import { DueIndex } from './due_index.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
@@ -10,6 +11,7 @@ export class RunTable {
   #rows = new Map<string, RunRow>()
   #payloads = new Map<string, RunPayloads>()
   #tags = new Map<string, readonly string[]>()
+  #attributes = new Map<string, Map<string, StoredAttribute>>()
   #children = new Map<string, Set<string>>()
   #owned = new Map<string, Set<string>>()
 
@@ -43,6 +45,7 @@ export class RunTable {
     this.#rows.delete(id)
     this.#payloads.delete(id)
     this.#tags.delete(id)
+    this.#attributes.delete(id)
     if (row.parent) this.#children.get(row.parent.runId)?.delete(id)
     if (row.owner !== null) this.#owned.get(row.owner)?.delete(id)
   }
@@ -65,6 +68,19 @@ export class RunTable {
       id,
       this.tags(id).filter((tag) => !tag.startsWith(prefix))
     )
+  }
+
+  setAttributes(id: string, values: Readonly<Record<string, StoredAttribute | null>>) {
+    const attributes = this.#attributes.get(id) ?? new Map<string, StoredAttribute>()
+    this.#attributes.set(id, attributes)
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null) attributes.delete(name)
+      else attributes.set(name, value)
+    }
+  }
+
+  attributes(id: string): Record<string, StoredAttribute> {
+    return Object.fromEntries(this.#attributes.get(id) ?? [])
   }
 
   tags(id: string): readonly string[] {

@@ -9,7 +9,7 @@ export function claimingChecks(check: Check) {
   check('takes due runs under a new token', async (db) => {
     await db.pending('r1')
     const [row] = await db.claim()
-    const { input, output, error, tags, ...stored } = await db.row('r1')
+    const { input, output, error, tags, attributes, ...stored } = await db.row('r1')
     assert.deepEqual(row, stored)
     assert.deepEqual([stored.status, stored.owner, stored.token], ['running', 'w1', 1])
     assert.deepEqual([stored.dueAt, stored.recoveryAttempts], [null, 0])

@@ -124,7 +124,7 @@ export function readingChecks(check: Check) {
   check('lists rows without payloads and tags (P10)', async (db) => {
     await db.turn(await db.running('r1', { tags: ['blue'] }), { end: COMPLETE })
     const { runs } = await db.store.listRuns({})
-    const { input, output, error, tags, ...row } = await db.row('r1')
+    const { input, output, error, tags, attributes, ...row } = await db.row('r1')
     assert.deepEqual(runs, [row])
   })
 

@@ -19,7 +19,7 @@ export function startingChecks(check: Check) {
     const run = newRun('r1', { input: '{"v":1}', tags: ['blue', 'green', 'blue'], origin: 'shop' })
     const { answers, news } = await db.commit({ type: 'start', run, leaseTo: null })
     const stored = await db.row('r1')
-    const { input, output, error, tags, ...row } = stored
+    const { input, output, error, tags, attributes, ...row } = stored
     assert.deepEqual(answers, [{ type: 'started', created: true, run: row }])
     assert.deepEqual([input, output, error], ['{"v":1}', null, null])
     assert.deepEqual(tags.toSorted(), ['blue', 'green'])

@@ -99,6 +99,7 @@ class Builder {
     const { runId, token, end, returned, signals, children, opened, closed } = write
     const before = this.#turns.get(runId)
     if (returned.length > 0 || signals.length > 0) return false
+    if (write.records.some(({ kind }) => kind === 'attributes')) return false
     if (before && (before.token !== token || before.end.kind !== 'continue')) return false
     if (opened.some((wait) => wait.token !== null) || !isFused(end)) return false
     const turn = before?.turn ?? this.#turns.size + 1
