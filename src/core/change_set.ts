@@ -111,7 +111,7 @@ export interface RequeueWrite {
 }
 
 /** Makes a run due now, whatever it waits for. */
-export interface WakeWrite {
+interface WakeWrite {
   type: 'wake'
   runId: string
 }
