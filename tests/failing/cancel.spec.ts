@@ -3,7 +3,7 @@ import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
+import { live, MAIN, onEach, reaches, Site, statusOf, undone } from './site.ts'
 import { UNDO, undoSoon } from './undo_steps.ts'
 
 onEach((kind) =>
@@ -129,12 +129,15 @@ onEach((kind) =>
         const run = await engine.getRun(id)
         assert.deepEqual([id, run?.status, run?.error?.message], [id, 'cancelled', 'all of it'])
       }
-      for (const id of started) assert.equal((await engine.getRun(id))?.status, 'suspended')
+      for (const id of started) assert.equal(await statusOf(engine, id), 'suspended')
       assert.sameMembers(cancelled, ['p', ...awaited, 'p.child.1.child.2'])
       await until(() => calls.includes('aborted'))
       await engine.signal('go-started')
       await engine.signal('go-also-started')
-      for (const id of started) assert.equal((await engine.waitForRun(id)).status, 'completed')
+      for (const id of started) {
+        const run = await engine.waitForRun(id)
+        assert.equal(run.status, 'completed')
+      }
     })
 
     test('a run that crashes its worker at every pickup ends for good (case 26)', async ({
@@ -146,7 +149,8 @@ onEach((kind) =>
       const { runId } = await engine.start({ name: 'main', version: '1' })
       const { store: open } = engine.context
       const store = await open()
-      const claimKeys = [(await engine.getRun(runId))?.claimKey ?? '']
+      const pending = await engine.getRun(runId)
+      const claimKeys = [pending?.claimKey ?? '']
       for (const instance of ['w1', 'w2']) {
         const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
         await store.registerWorker({ instance, name: instance, ...lease })
@@ -301,7 +305,7 @@ onEach((kind) =>
       await reaches(engine, `${runId}.onError.0`, 'suspended')
       await engine.cancel(runId)
       for (const id of [runId, `${runId}.onError.0`])
-        assert.equal((await engine.getRun(id))?.status, 'cancelled')
+        assert.equal(await statusOf(engine, id), 'cancelled')
     })
 
     test('a parent sees that its child was cancelled, or is dead, by status and code', async ({

@@ -3,7 +3,7 @@ import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { MAIN, onEach, reaches, Site } from './site.ts'
+import { MAIN, onEach, reaches, Site, statusOf } from './site.ts'
 
 const HOUR = 3_600_000
 const executionTimeout = '1 hour'
@@ -28,7 +28,7 @@ onEach((kind) =>
       const { runId } = await engine.start(MAIN)
       await begun.reached()
       await engine.advanceClock(HOUR - 1_000)
-      assert.equal((await engine.getRun(runId))?.status, 'running')
+      assert.equal(await statusOf(engine, runId), 'running')
       await engine.advanceClock(1_000)
       const run = await engine.waitForRun(runId)
       assert.deepEqual([run.status, run.errorCode], ['cancelled', 'execution_timeout'])

@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { until } from '../worker/until.ts'
-import { live, MAIN, onEach, reaches, Site } from './site.ts'
+import { live, MAIN, onEach, reaches, Site, statusOf } from './site.ts'
 
 onEach((kind) =>
   test.group(`Requeue, on ${kind}`, (group) => {
@@ -216,9 +216,7 @@ onEach((kind) =>
             ctx.child('after', 'x'),
             ctx.child('after', 'y'),
             ctx.localStep('fail', async () => {
-              await until(
-                async () => (await engine.getRun(`${runId}.child.1`))?.status === 'suspended'
-              )
+              await until(async () => (await statusOf(engine, `${runId}.child.1`)) === 'suspended')
               return step('fail')()
             }),
           ]),

@@ -66,12 +66,15 @@ export class Site {
 /** The names of the databases. */
 export const KINDS = Object.keys(DATABASES)
 
+/** Undefined: there is no such run. */
+export async function statusOf(engine: WorkflowEngine, runId: string) {
+  const run = await engine.getRun(runId)
+  return run?.status
+}
+
 /** Resolves once the run has this status. */
 export async function reaches(engine: WorkflowEngine, runId: string, status: string) {
-  await until(async () => {
-    const run = await engine.getRun(runId)
-    return run?.status === status
-  })
+  await until(async () => (await statusOf(engine, runId)) === status)
 }
 
 /** Live records of a run in order of `seq`. */

@@ -68,7 +68,8 @@ export function settlingChecks(check: Check) {
       assert.equal(claimed?.phase, 'unwinding')
       const loaded = await db.load('r')
       assert.deepEqual([loaded.error, loaded.history.map(({ seq }) => seq)], [FAIL.error, [-1, 0]])
-      assert.equal((await db.load('r', { resident: true })).error, null)
+      const resident = await db.load('r', { resident: true })
+      assert.equal(resident.error, null)
       await db.turn(claimed, { end: BLOCK })
       const blocked = await db.row('r')
       assert.deepEqual(
@@ -89,7 +90,8 @@ export function settlingChecks(check: Check) {
 
   check('a fresh run has no failure to load', async (db) => {
     await db.running('r')
-    assert.equal((await db.load('r')).error, null)
+    const loaded = await db.load('r')
+    assert.equal(loaded.error, null)
   })
 
   check(
@@ -102,13 +104,15 @@ export function settlingChecks(check: Check) {
         ['suspended', 'following', null, null, 1, FAIL.errorCode, ['onError:no']]
       )
       assert.deepEqual(await db.store.findStranded(), [])
-      assert.deepEqual((await db.row('h')).parent?.seq, handoffSeq(0))
+      const link = await db.field('h', 'parent')
+      assert.equal(link?.seq, handoffSeq(0))
       const [handling] = await db.claim({ claimKeys: [claimKeyOf('handler')] })
       assert.ok(handling)
       await db.turn(handling, { end: COMPLETE })
       const [claimed] = await db.claim()
       assert.equal(claimed?.phase, 'following')
-      assert.equal((await db.load('r')).error, FAIL.error)
+      const loaded = await db.load('r')
+      assert.equal(loaded.error, FAIL.error)
       const handoff = record(handoffSeq(0), { kind: 'handoff', ordinal: null, after: 0 })
       await db.turn(claimed, {
         records: [handoff],
@@ -191,7 +195,8 @@ export function settlingChecks(check: Check) {
       answers.map((answer) => answer.type === 'woken' && answer.done),
       [true, true, true, false, false, false, false]
     )
-    assert.deepEqual((await db.claimedIds()).sort(), ['blocked', 'later', 'waiting'])
+    const claimed = await db.claimedIds()
+    assert.deepEqual(claimed.sort(), ['blocked', 'later', 'waiting'])
   })
 
   check('a run that is to start later is not due before, and is told of', async (db) => {
