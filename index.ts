@@ -58,5 +58,6 @@ export type {
   RunRow,
   RunStatus,
 } from './src/core/run.ts'
+export type { SearchAttributes, StoredAttribute } from './src/core/search_attributes.ts'
 export type { SerializedError } from './src/core/serialized_error.ts'
 export type { MatchedFailure, RecordedCode } from './src/errors.ts'

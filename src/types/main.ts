@@ -48,5 +48,6 @@ export type {
   RunRow,
   RunStatus,
 } from '../core/run.ts'
+export type { SearchAttributes, StoredAttribute } from '../core/search_attributes.ts'
 export type { SerializedError } from '../core/serialized_error.ts'
 export type { MatchedFailure, RecordedCode } from '../errors.ts'
