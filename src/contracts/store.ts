@@ -72,7 +72,10 @@ export interface RunStore {
    */
   offerBlocked(claimKeys: readonly string[]): Promise<number>
 
-  /** Live runs whose execution time is over, at most `limit`. */
+  /**
+   * Live runs whose execution time is over, at most `limit`. Not those that unwind or follow a handler: their bodies
+   * are over, and what undoes or settles them is to come to its end.
+   */
   findOverdue(limit: number): Promise<string[]>
 
   /** Ms until the nearest due time among the runs of these keys (0 = due now); null = none. */

@@ -64,7 +64,7 @@ export class Site {
 }
 
 /** The names of the databases. */
-export const KINDS = Object.keys(DATABASES)
+const KINDS = Object.keys(DATABASES)
 
 /** Undefined: there is no such run. */
 export async function statusOf(engine: WorkflowEngine, runId: string) {

@@ -178,7 +178,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     const { now } = this.#dialect.sql
     const rows = await this.#dialect.read<{ id: string }>({
       sql: `select id from durable_runs where deadline_at is not null and ended_at is null
-        and deadline_at <= ${now} order by deadline_at limit ?`,
+        and phase = 'body' and deadline_at <= ${now} order by deadline_at limit ?`,
       values: [limit],
     })
     return rows.map(({ id }) => id)

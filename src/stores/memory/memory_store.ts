@@ -133,7 +133,8 @@ export class MemoryStore implements Store {
     const now = this.database.now()
     return [...this.database.runs.rows()]
       .filter(
-        ({ deadlineAt, endedAt }) => endedAt === null && deadlineAt !== null && deadlineAt <= now
+        ({ deadlineAt, endedAt, phase }) =>
+          endedAt === null && phase === 'body' && deadlineAt !== null && deadlineAt <= now
       )
       .sort((a, b) => a.deadlineAt! - b.deadlineAt!)
       .slice(0, limit)
