@@ -89,10 +89,10 @@ test.group('PostgreSQL server of its own', (group) => {
           ...{ instance: owner, name: owner, leaseMs: 30_000, descriptor: '{}', takeOver: false },
         })
         await store.commit([{ type: 'start', run: newRun(owner), leaseTo: owner }])
-        const sent = await store.commit([signal(`s${index}`, 'go')])
+        const sent = await store.commit([signal(`s${index}`, owner)])
         const end = turn({ id: owner, token: 1 }, { records: [record(0)], end: COMPLETE })
         const [flush, isRenewed] = await Promise.all([
-          store.commit([end, signal(`t${index}`, 'go')]),
+          store.commit([end, signal(`t${index}`, owner)]),
           store.renewWorker(owner),
         ])
         assert.isTrue(isRenewed)

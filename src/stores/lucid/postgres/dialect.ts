@@ -89,13 +89,14 @@ export class PostgresDialect implements Dialect {
     })
     this.#names = new SessionNames(() => this.#claiming.session())
     this.#lane = new HeldLane({
-      connection: this.#waiting,
+      session: () => this.#sessionOf(this.#waiting),
+      onEmpty: () => this.#waiting.close({ forGood: false }),
       notices: this.#notices,
       limitMs,
       onNews: (news) => this.#listener.tell(news),
     })
     this.#writer = new PostgresWriter({
-      session: () => this.#writingSession(),
+      session: () => this.#sessionOf(this.#writing),
       lane: this.#lane,
       notices: this.#notices,
       limitMs,
@@ -265,7 +266,7 @@ export class PostgresDialect implements Dialect {
     this.#writing.reopen()
     this.#claiming.reopen()
     await this.#claiming.session()
-    this.#hasSessions = await this.#listener.isHeard(await this.#writingSession())
+    this.#hasSessions = await this.#listener.isHeard(await this.#sessionOf(this.#writing))
     if (!this.#hasSessions) warn(POOLED)
   }
 
@@ -275,10 +276,10 @@ export class PostgresDialect implements Dialect {
     return engine ? engine.openHandle() : Promise.reject(new Error('The store is not open'))
   }
 
-  /** Where the server has no connection to spare, the other one writes too. */
-  async #writingSession(): Promise<PostgresSession> {
+  /** Where the server has no connection to spare, the one that claims does everything. */
+  async #sessionOf(connection: PostgresConnection): Promise<PostgresSession> {
     try {
-      return await this.#writing.session()
+      return await connection.session()
     } catch (error) {
       if (isOutOfConnections(error)) return this.#claiming.session()
       throw error

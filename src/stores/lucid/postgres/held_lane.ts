@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import { keyOf } from '../split.ts'
-import type { PostgresConnection } from './connection.ts'
 import { errorClass } from './error_class.ts'
 import { flushGenerically } from './generic_flush.ts'
 import { HeldElsewhereError } from './locked_rows.ts'
 import type { Notices } from './notices.ts'
+import type { PostgresSession } from './session.ts'
 
 const FIRST_PAUSE_MS = 20
 const LAST_PAUSE_MS = 250
@@ -23,7 +23,8 @@ interface Waiting {
  * its lease decides what becomes of it. A caller is told after the limit.
  */
 export class HeldLane {
-  #connection: PostgresConnection
+  #session: () => Promise<PostgresSession>
+  #onEmpty: () => Promise<void>
   #notices: Notices
   #limitMs: number
   #onNews: (news: FlushNews) => void
@@ -33,12 +34,15 @@ export class HeldLane {
   #isClosed = false
 
   constructor(params: {
-    connection: PostgresConnection
+    session: () => Promise<PostgresSession>
+    /** Called when nothing waits any more. */
+    onEmpty: () => Promise<void>
     notices: Notices
     limitMs: number
     onNews: (news: FlushNews) => void
   }) {
-    this.#connection = params.connection
+    this.#session = params.session
+    this.#onEmpty = params.onEmpty
     this.#notices = params.notices
     this.#limitMs = params.limitMs
     this.#onNews = params.onNews
@@ -80,7 +84,7 @@ export class HeldLane {
       pause = isAnyDone ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS)
       if (this.#runs.size > 0) await delay(pause)
     }
-    await this.#connection.close({ forGood: false })
+    await this.#onEmpty()
   }
 
   /** Whether the writes of the run have been answered. */
@@ -88,7 +92,7 @@ export class HeldLane {
     const waiting = this.#runs.get(key)
     if (!waiting) return false
     try {
-      const session = await this.#connection.session()
+      const session = await this.#session()
       const flush = await flushGenerically(
         session,
         waiting.map(({ write }) => write),
