@@ -112,15 +112,20 @@ export class RunPool {
     this.#residents.clear(reason)
   }
 
+  /** No further run and no further step begins. What is claimed and cannot be read is handed back, and not asked for again. */
+  close(reason: Error): void {
+    this.#isDraining = true
+    this.#residents.clear(reason)
+    for (const runner of this.#running.values()) runner.drain()
+  }
+
   /**
    * Takes no further runs, lets steps in flight finish for up to `drainMs`, then aborts them, and hands back what has
    * not ended. Resolves when nothing is at work, or a few seconds after the steps were aborted.
    */
   async drain(drainMs: number): Promise<void> {
-    this.#isDraining = true
     const reason = new Error('The worker is shutting down')
-    this.#residents.clear(reason)
-    for (const runner of this.#running.values()) runner.drain()
+    this.close(reason)
     if (await this.#isEmptyWithin(drainMs)) return
     for (const runner of this.#running.values()) runner.release(reason)
     if (await this.#isEmptyWithin(RELEASE_GRACE_MS)) return

@@ -203,6 +203,8 @@ export class DurableWorker implements Starter {
     if (!parts) return
     const context = this.#context
     if (context.starter === this) context.starter = null
+    // First: a claim under way may be waiting for what it cannot read.
+    parts.pool.close(new Error('The worker is shutting down'))
     await Promise.all([parts.claims, parts.routes, ...parts.upkeep].map((loop) => loop.stop()))
     await parts.pool.drain(context.options.drainMs)
     await context.commits.idle()

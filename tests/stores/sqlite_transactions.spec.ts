@@ -24,7 +24,7 @@ test.group('SQLite start in the transaction of a caller', (group) => {
     const stored = await store.getRun('r1')
     assert.deepEqual(stored, {
       ...answer.run,
-      ...{ input: '{"v":7}', output: null, error: null, tags: ['blue'] },
+      ...{ input: '{"v":7}', output: null, error: null, tags: ['blue'], attributes: {} },
     })
     assert.equal(await store.nextDueIn([run.claimKey]), 0)
   })
