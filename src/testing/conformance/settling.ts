@@ -216,8 +216,8 @@ export function settlingChecks(check: Check) {
       await db.commit(start('c', { timeoutMs: 2_000, workflow: 'unknown' }))
       await db.commit(start('never'), start('later', { timeoutMs: 90_000 }))
       await db.turn(await db.running('over', { timeoutMs: 1_000 }), { end: COMPLETE })
-      const unwinding = { kind: 'unwind', error: '{}', errorCode: 'x' } as const
-      await db.turn(await db.running('undoing', { timeoutMs: 1_000 }), { end: unwinding })
+      const unwind = { kind: 'unwind', error: '{}', errorCode: 'x' } as const
+      await db.turn(await db.running('undoing', { timeoutMs: 1_000 }), { end: unwind })
       assert.deepEqual(await db.store.findOverdue(10), [])
       await db.store.advanceClock(5_000)
       assert.deepEqual(await db.store.findOverdue(10), ['b', 'c', 'a'])
