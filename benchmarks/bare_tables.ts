@@ -66,7 +66,7 @@ export const SLIM_TABLES: BareTables = {
 }
 
 const RUN_COLUMNS = `id, workflow, version, claim_key, namespace, status, phase, priority, due_at, owner, token,
-  recovery_attempts, inbox_seq, parent_id, parent_seq, parent_index, parent_awaited, parent_fail_fast, created_by,
+  recovery_attempts, inbox_seq, parent_id, parent_seq, parent_index, parent_awaited, parent_fail_fast, handoffs, created_by,
   format, created_at, started_at, updated_at`
 const FIRST_VALUES = `@id, 'wf', '1', 'default wf 1', 'default'`
 const PAYLOAD = `insert into durable_payloads (run_id, input) values (@id, @input)`
@@ -77,12 +77,12 @@ export const ENGINE_TABLES: BareTables = {
   lock: `select r.id from json_each(@ids) wanted join durable_runs r on r.id = wanted.value where r.token = 1`,
   start: [
     `insert into durable_runs (${RUN_COLUMNS}) values (${FIRST_VALUES}, 'running', 'body', 1, null, 'me', 1, 0, 0,
-      null, null, null, null, null, 'nonce', 1, ${NOW}, ${NOW}, ${NOW})`,
+      null, null, null, null, null, 0, 'nonce', 1, ${NOW}, ${NOW}, ${NOW})`,
     PAYLOAD,
   ],
   spawn: [
     `insert into durable_runs (${RUN_COLUMNS}) values (${FIRST_VALUES}, 'pending', 'body', 1, ${NOW}, null, 0, 0, 0,
-      @parent, 0, @index, 1, 1, 'nonce', 1, ${NOW}, null, ${NOW})`,
+      @parent, 0, @index, 1, 1, 0, 'nonce', 1, ${NOW}, null, ${NOW})`,
     PAYLOAD,
   ],
   claim: [

@@ -45,6 +45,20 @@ class Race {
     while ((await this.count(sql)) < atLeast) await delay(5)
   }
 
+  /** Kills a worker at a moment when it executes runs; resolves to their number. */
+  async killWithRuns(victim: ForkedProcess<'ready'>): Promise<number> {
+    const sql = `select count(*) as count from durable_runs where status = 'running' and owner in
+      (select instance from durable_workers where json_extract(descriptor, '$.pid') = ${victim.pid})`
+    for (;;) {
+      victim.signal('SIGSTOP')
+      if ((await this.count(sql)) > 0) break
+      victim.signal('SIGCONT')
+      await delay(1)
+    }
+    await victim.kill()
+    return this.count(sql)
+  }
+
   async count(sql: string): Promise<number> {
     const [row] = await this.database.db.rawQuery(sql)
     return row.count
@@ -104,12 +118,8 @@ test.group('Worker processes racing on one SQLite file', (group) => {
     const expected = await startRacing(race.engine, STARTS)
     await race.completed(expected.runs / 4)
     const [victim, ...others] = race.workers
-    await victim?.kill()
-    const taken = await race.count(
-      `select count(*) as count from durable_runs where status = 'running' and owner in
-        (select instance from durable_workers where json_extract(descriptor, '$.pid') = ${victim?.pid})`
-    )
-    assert.isAbove(taken, 0)
+    if (!victim) throw new Error('There is no worker to kill')
+    const taken = await race.killWithRuns(victim)
     await race.completed(expected.runs)
 
     assert.deepEqual(await race.engine.findStranded(), [])
@@ -132,8 +142,8 @@ test.group('Worker processes racing on one SQLite file', (group) => {
     for (const [attempt, executions] of pids) {
       if (executions.length === 1) continue
       assert.lengthOf(executions, 2, attempt)
-      assert.equal(executions[0]?.pid, victim?.pid, attempt)
-      assert.notEqual(executions[1]?.pid, victim?.pid, attempt)
+      assert.equal(executions[0]?.pid, victim.pid, attempt)
+      assert.notEqual(executions[1]?.pid, victim.pid, attempt)
     }
     for (const { output } of race.workers) assert.notMatch(output, /locked|BUSY/)
   }).timeout(120_000)
