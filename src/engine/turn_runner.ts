@@ -6,13 +6,15 @@ import { encode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { LoadedRun } from '../contracts/store.ts'
-import type { KnownChild, Outcome, OutsideEvent } from '../replay/operation.ts'
+import type { KnownChild, Outcome } from '../replay/operation.ts'
 import { Turn, type TurnWants } from '../replay/turn.ts'
 import type { BodyOutcome, TurnFault } from '../replay/turn_state.ts'
 import { bodyOf } from './body.ts'
+import { ChildrenReader } from './children_reader.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
 import { blockedError, notAwaitedError } from './faults.ts'
 import { MACROTASK } from './macrotask.ts'
+import { Outside } from './outside.ts'
 import { contextOf } from './run_context.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
 import { runInScope } from './scope.ts'
@@ -20,7 +22,6 @@ import { StepRunner } from './step_runner.ts'
 
 // Taken when the module is loaded, so that a test's fake timers do not stop the engine.
 const { setImmediate, setTimeout, clearTimeout } = globalThis
-const READ_RETRY_MS = 500
 const ABORT_GRACE_MS = 5_000
 const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled'])
 
@@ -41,13 +42,10 @@ export class TurnRunner implements Execution {
   #steps: StepRunner
   #voided = new AbortController()
   #wake = Promise.withResolvers<void>()
-  #inboxLoaded = 0
+  #outside!: Outside
   #isDriven = false
-  #isRefreshing = false
-  #mustRefresh = false
   #isDraining = false
   #mustRelease = false
-  #dueTimer: NodeJS.Timeout | undefined
   #stallTimer: NodeJS.Timeout | undefined
   #historyCharacters = 0
 
@@ -82,7 +80,7 @@ export class TurnRunner implements Execution {
 
   /** Number of the newest inbox entry it has loaded. */
   get inboxLoaded(): number {
-    return this.#inboxLoaded
+    return this.#outside.inboxLoaded
   }
 
   /** Resolves when no function of a step of this run is at work any more. */
@@ -97,28 +95,33 @@ export class TurnRunner implements Execution {
 
   /** Begins from the history; then call `run`. Resolves to why the code of this build cannot, else to null. */
   async begin(loaded: LoadedRun): Promise<Error | null> {
-    const { store, events, registry } = this.#params
+    const { store, news, events, registry, options, log } = this.#params
+    const reader = new ChildrenReader({
+      ...{ runId: this.row.id, store, log },
+      signal: this.#voided.signal,
+    })
     const children = new Map<number, readonly KnownChild[]>()
     for (const { seq, kind } of loaded.waits)
-      if (CHILD_WAITS.has(kind)) {
-        const read = () => store.childStates({ runId: this.row.id, seq })
-        children.set(seq, await this.#readOfChildren(read))
-      }
+      if (CHILD_WAITS.has(kind)) children.set(seq, await reader.states(seq))
     this.#input = loaded.input!
     this.#historyCharacters = charactersOf(loaded.history)
-    this.#inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
+    const inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
     this.#writer.clock.read(loaded.now)
     this.#turn = new Turn({
       history: loaded.history,
       waits: loaded.waits,
       children,
-      seenInbox: this.#inboxLoaded,
+      seenInbox: inboxLoaded,
       macrotask: MACROTASK,
       monotonic: () => performance.now(),
-      fetchOutcomes: (seq) =>
-        this.#readOfChildren(() => store.childOutcomes({ runId: this.row.id, seq })),
+      fetchOutcomes: (seq) => reader.outcomes(seq),
       onSettled: () => this.#onSettled(),
       notesStarts: isSuspectKey(this.row.claimKey),
+    })
+    this.#outside = new Outside({
+      ...{ runId: this.row.id, turn: this.#turn, store, news, inboxLoaded },
+      clock: this.#writer.clock,
+      idlePollMs: options.idlePollMs,
     })
     const { signal } = this.#voided
     if (signal.aborted) this.#turn.discard()
@@ -150,18 +153,13 @@ export class TurnRunner implements Execution {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
     if (this.#refusal) return this.#failRefused(this.#refusal.error, loaded)
-    const unsubscribe = [
-      this.#params.news.onInbox(row.id, () => this.#refresh()),
-      this.#params.news.onAnything(() => this.#refresh()),
-    ]
-    this.#feed(loaded, row.inboxSeq)
+    this.#outside.open(loaded, row.inboxSeq)
     this.#isDriven = true
     try {
       return await this.#drive()
     } finally {
       this.#isDriven = false
-      for (const stop of unsubscribe) stop()
-      clearTimeout(this.#dueTimer)
+      this.#outside.close()
       clearTimeout(this.#stallTimer)
     }
   }
@@ -245,13 +243,13 @@ export class TurnRunner implements Execution {
       const answer = await this.#writer.write(wants, { kind: 'continue' })
       if (answer.type !== 'committed') return this.#writer.unwritten(answer)
       this.#written(wants)
-      if (answer.inboxSeq > this.#inboxLoaded) this.#refresh()
+      this.#outside.reached(answer.inboxSeq)
     }
     if (wants.starts.length > 0 && !this.#isDraining) {
       if (!(await this.#holdsLease())) return 'lost'
       for (const task of wants.starts) this.#steps.start(task)
     }
-    this.#armDueTimer()
+    this.#outside.arm()
     this.#armStallTimer(stalled)
     return null
   }
@@ -283,7 +281,7 @@ export class TurnRunner implements Execution {
   async #failRefused(error: unknown, { history, waits }: LoadedRun): Promise<TurnEnding> {
     const failure = this.#writer.failWith(serializeError(error))
     const closed = waits.map(({ seq }) => seq)
-    const changes = { closed, seenInbox: this.#inboxLoaded }
+    const changes = { closed, seenInbox: this.inboxLoaded }
     if (history.length > 0) return this.#writer.end(changes, { ...failure, kind: 'unwind' })
     const routed = await this.#params.routing.settle(this.row, { failure, input: this.#input })
     return this.#writer.end({ ...changes, ...routed.changes }, routed.end)
@@ -347,69 +345,12 @@ export class TurnRunner implements Execution {
     return this.#writer.end(wants ?? {}, { kind: 'release' })
   }
 
-  /**
-   * Two looks may overlap, and each entry is taken once. `upTo` is the newest entry before the look: what is missing
-   * up to it was given back to others, and would else make the run due at every suspension.
-   */
-  #feed({ inbox, now }: LoadedRun, upTo = 0): void {
-    const unread = inbox.filter(({ no }) => no > this.#inboxLoaded)
-    const events = unread.map((entry): Exclude<OutsideEvent, { type: 'due' }> =>
-      entry.kind === 'signal' ? { type: 'signal', entry } : { type: 'child', entry }
-    )
-    this.#inboxLoaded = Math.max(this.#inboxLoaded, unread.at(-1)?.no ?? 0, upTo)
-    this.#turn.deliver(events, upTo)
-    this.#turn.elapse(now)
-  }
-
-  /** Looks for what has come from outside; one look at a time, and another if it was asked for meanwhile. */
-  #refresh(): void {
-    this.#mustRefresh = true
-    if (this.#isRefreshing || !this.#turn.awaitsOutside) return
-    this.#isRefreshing = true
-    void this.#refreshAll().finally(() => (this.#isRefreshing = false))
-  }
-
-  async #refreshAll(): Promise<void> {
-    while (this.#mustRefresh && this.#isDriven && !this.#turn.isOver) {
-      this.#mustRefresh = false
-      const request = { runId: this.row.id, resident: true, inboxAfter: this.#inboxLoaded }
-      const [loaded] = await this.#params.store.load([request]).catch(() => [])
-      if (loaded) this.#feed(loaded)
-    }
-    this.#armDueTimer()
-  }
-
-  /** At the next due time of a wait, and now and then as a net, looks for what has come. */
-  #armDueTimer(): void {
-    clearTimeout(this.#dueTimer)
-    if (!this.#turn.awaitsOutside) return
-    const { nextDueAt } = this.#turn
-    const untilDue = nextDueAt === null ? Infinity : nextDueAt - this.#writer.clock.estimate()
-    const ms = Math.max(1, Math.min(untilDue, this.#params.options.idlePollMs))
-    this.#dueTimer = setTimeout(() => this.#refresh(), ms)
-    this.#dueTimer.unref()
-  }
-
   #armStallTimer(stalled: boolean): void {
     clearTimeout(this.#stallTimer)
     if (!stalled) return
     const stall = () => this.#params.events.emit('run.stalled', this.#writer.facts)
     this.#stallTimer = setTimeout(stall, this.#params.options.stallMs)
     this.#stallTimer.unref()
-  }
-
-  /** Tried again for as long as the lease is held; then nothing. */
-  async #readOfChildren<T>(read: () => Promise<T[]>): Promise<T[]> {
-    while (!this.#voided.signal.aborted) {
-      try {
-        return await read()
-      } catch (error) {
-        const line = 'What became of children could not be read; trying again'
-        this.#params.log.warn({ err: error }, line)
-        await new Promise((resolve) => setTimeout(resolve, READ_RETRY_MS))
-      }
-    }
-    return []
   }
 }
 
