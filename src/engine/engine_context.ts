@@ -13,6 +13,8 @@ import type { Registry } from './registry.ts'
 export interface Starter {
   /** A slot for a new run; null when none is free, or older runs wait. */
   offer(claimKey: string): Slot | null
+  /** Whether a run is under way here, whose end the news of this process will tell. */
+  executes(runId: string): boolean
 }
 
 /** A slot kept for a run that is about to be stored. It ends with exactly one of `use` and `giveBack`. */

@@ -102,7 +102,8 @@ export class RunWaiter {
     this.#waiting.set(runId, waiters.add(waiter))
     this.#stopListening ??= this.#context.news.onAnything(() => this.#lookAtAll())
     this.#schedule()
-    this.#look([runId])
+    if (this.#context.starter?.executes(runId)) waiter.isKnown = true
+    else this.#look([runId])
     return () => {
       waiters.delete(waiter)
       if (waiters.size === 0 && this.#waiting.get(runId) === waiters) this.#waiting.delete(runId)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LoadedRun } from '../contracts/store.ts'
+import type { LoadedRun, Store } from '../contracts/store.ts'
 import { isSuspectKey } from '../core/name.ts'
 import { isBeyondCap } from '../core/recovery.ts'
 import type { RunRow } from '../core/run.ts'
@@ -15,6 +15,7 @@ import { Residents } from './residents.ts'
 
 interface PoolParams {
   context: EngineContext
+  store: Store
   lease: Lease
   /** Runs at once. */
   concurrency: number
@@ -30,6 +31,7 @@ const RELEASE_GRACE_MS = 5_000
 /** The runs that this process executes, each in a slot. A slot is free again when no code of its run is at work. */
 export class RunPool {
   #params: PoolParams
+  #execution: ExecutionParams
   #running = new Map<string, Execution>()
   #suspects = new Set<string>()
   #residents: Residents
@@ -39,7 +41,11 @@ export class RunPool {
 
   constructor(params: PoolParams) {
     this.#params = params
-    const { options, inDevelopment } = params.context
+    const { lease, store, context } = params
+    const { commits, news, events, registry, routing, options, log, naming, inDevelopment } =
+      context
+    const parts = { store, commits, news, events, registry, routing, options, naming }
+    this.#execution = { ...parts, inDevelopment, lease, log }
     // A run kept in memory goes on with the body it began with: in development, the code may have changed since.
     const runs = inDevelopment ? 0 : options.residentRuns
     this.#residents = new Residents({ runs, bytes: options.residentBytes })
@@ -56,6 +62,11 @@ export class RunPool {
 
   get isEmpty(): boolean {
     return this.#occupied === 0
+  }
+
+  /** Whether the run's end will be told by this process. */
+  executes(runId: string): boolean {
+    return this.#running.has(runId)
   }
 
   /** Keeps a slot for a run that is about to be stored under this process's lease. */
@@ -93,8 +104,7 @@ export class RunPool {
   async discardRevoked(): Promise<void> {
     const rows = [...this.#running.values()].map(({ row }) => row)
     if (rows.length === 0) return
-    const store = await this.#params.context.store()
-    const standings = await store.statusesOf(rows.map(({ id }) => id))
+    const standings = await this.#params.store.statusesOf(rows.map(({ id }) => id))
     for (const { runId, token } of standings) {
       const running = this.#running.get(runId)
       if (running && running.row.token < token) this.discardRun(runId)
@@ -147,7 +157,7 @@ export class RunPool {
     rows: readonly RunRow[],
     kept: ReadonlyMap<string, TurnRunner>
   ): Promise<Map<string, LoadedRun>> {
-    const { context, lease } = this.#params
+    const { context, lease, store } = this.#params
     const requests = rows.map((row) => {
       const resident = kept.get(row.id)
       const inboxAfter = resident?.inboxLoaded ?? 0
@@ -156,7 +166,6 @@ export class RunPool {
     const { owner } = lease
     for (;;) {
       try {
-        const store = await context.store()
         const loaded = await store.load(requests)
         return new Map(loaded.map((run) => [run.runId, run]))
       } catch (err) {
@@ -192,7 +201,7 @@ export class RunPool {
 
   /** A run that is over in one phase may go on in another under the same lease. */
   async #executePhases(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
-    const params = await this.#executionParams()
+    const params = this.#execution
     const { maxRecoveryAttempts: cap } = this.#params.context.options
     if (isBeyondCap(row, cap)) return this.#params.bury(row, loaded)
     let execution: Execution = resident ?? executionOf(row, params)
@@ -229,15 +238,6 @@ export class RunPool {
     } finally {
       if (this.#running.get(row.id) === execution) this.#running.delete(row.id)
     }
-  }
-
-  async #executionParams(): Promise<ExecutionParams> {
-    const { context, lease } = this.#params
-    const { commits, news, events, registry, routing, options, log, naming, inDevelopment } =
-      context
-    const store = await context.store()
-    const parts = { store, commits, news, events, registry, routing, options, naming }
-    return { ...parts, inDevelopment, lease, log }
   }
 
   #freeSlot(runId: string | null): void {

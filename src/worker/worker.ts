@@ -77,7 +77,7 @@ export class DurableWorker implements Starter {
     const onError = (err: unknown) => context.log.warn({ err }, 'A pass has failed; trying again')
     const claims = new Loop({ pass: () => this.#claim(), retryMs: RETRY_MS, onError })
     const pool = new RunPool({
-      ...{ context, lease: session },
+      ...{ context, store, lease: session },
       concurrency: this.#concurrency,
       onFree: () => {
         // Slots become free in groups, with the flush that ends their runs: one claim fills them all.
@@ -198,6 +198,10 @@ export class DurableWorker implements Starter {
     return this.#keys().includes(key) ? parts.pool.reserve() : null
   }
 
+  executes(runId: string): boolean {
+    return this.#parts?.pool.executes(runId) ?? false
+  }
+
   async #stop(): Promise<void> {
     const parts = this.#parts
     if (!parts) return
@@ -226,19 +230,24 @@ export class DurableWorker implements Starter {
     const claimKeys = this.#keys()
     if (claimKeys.length === 0 || !session.isHeld) return pollMs
     if (pool.free === 0) {
-      this.#hasBacklog = true
+      this.#hasBacklog ||= await this.#isAnyDue()
       return idlePollMs
     }
     const kept = this.#hasBacklog && this.#isTimeForSuspects ? 1 : 0
     const limit = Math.min(pool.free - kept, MAX_CLAIM)
     const rows = limit > 0 ? await store.claim({ owner: session.owner, claimKeys, limit }) : []
-    this.#hasBacklog = rows.length === limit
+    // As many as it has slots may be all there are: what is started here is leased at once only where nothing waits.
+    this.#hasBacklog = rows.length === limit && (await this.#isAnyDue())
     if (rows.length > 0) await pool.execute(rows)
     const found = rows.length + (this.#isTimeForSuspects ? await this.#takeSuspect() : 0)
     if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
     const dueIn = await store.nextDueIn(claimKeys)
     this.#pauseMs = found > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
     return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
+  }
+
+  async #isAnyDue(): Promise<boolean> {
+    return (await this.#started().store.nextDueIn(this.#keys())) === 0
   }
 
   /**

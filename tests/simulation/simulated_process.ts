@@ -64,6 +64,7 @@ export class SimulatedProcess {
     })
     this.#pool = new RunPool({
       context,
+      store: this.store.store,
       lease: this.#lease,
       concurrency: 50,
       bury: () => Promise.reject(new Error('Nothing dies here')),
@@ -75,6 +76,7 @@ export class SimulatedProcess {
     ]
     context.starter = {
       offer: () => (this.state === 'alive' ? this.#pool.reserve() : null),
+      executes: (runId) => this.#pool.executes(runId),
     }
   }
 

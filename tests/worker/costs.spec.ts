@@ -66,6 +66,33 @@ for (const kind of Object.keys(DATABASES))
       )
     })
 
+    test('where as many runs are in flight as there are slots, each is stored under the lease of its starter: none is claimed, and none is looked for by those who wait', async ({
+      assert,
+    }) => {
+      const { app, engine, connection } = await cluster.application(
+        { pollMs: 60_000, idlePollMs: 60_000 },
+        trace
+      )
+      const one = engine.register('one', '1', (ctx) => ctx.localStep('only', () => 1))
+      await app.work({ concurrency: 4 })
+      const runs = async (count: number) => {
+        let left = count
+        const lane = async () => {
+          while (left-- > 0) {
+            const handle = await engine.start(one, null)
+            assert.equal(await handle.result(), 1)
+          }
+        }
+        await Promise.all(Array.from({ length: 4 }, lane))
+      }
+      await runs(20)
+      const calls = () =>
+        ['claim', 'load', 'statusesOf'].map((name) => connection.calls(name as keyof Store))
+      const before = calls()
+      await runs(200)
+      assert.deepEqual(calls(), before)
+    })
+
     test('ten thousand suspended runs cause no reads of their histories, and waking one reads only its own (case 13)', async ({
       assert,
     }) => {
