@@ -39,7 +39,7 @@ export async function flushFused(
     : await session.run([statement])
   const rows = (result?.rows ?? []) as FusedRow[]
   const now = rows[0]?.now ?? 0
-  const started = new Set(rows[0]?.started)
+  const started = new Set(rows[0]?.started ?? plan.starts.map(({ run }) => run.id))
   const existing = await readExisting(session, { plan, started })
   const byId = new Map(rows.map((row) => [row.id, row]))
 

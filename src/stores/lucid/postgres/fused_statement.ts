@@ -11,7 +11,7 @@ import { StatementParts } from './statement_parts.ts'
 /** A row of the answer: one per run of a turn and per parent that was told, or a single one without an id. */
 export interface FusedRow {
   now: number
-  /** Ids of the runs that were started; null = none was. */
+  /** Ids of the runs that were started; null = all that were to be. */
   started: string[] | null
   id?: string
   /** `undecided`: it needs more than the locked rows. `told`: no turn of this batch. */
@@ -50,10 +50,14 @@ export function fusedStatement(plan: FusedPlan, audience: Audience): PgStatement
   tag(parts, plan)
   if (shape.changes) newsPart(parts, audience)
   const told = notification(plan, { audience, shape })
-  const started = starts.length > 0 ? '(select array_agg(id) from started)' : 'null'
+  const started = starts.length > 0 ? STARTED : 'null'
   const common = `(select at from clock) as now, ${started} as started, ${told.sql} as notified`
   return parts.build(`select ${common}${answerOf(turns.length > 0, shape)}`, told.values)
 }
+
+/** Every row of the answer has it: named only where some are missing. */
+const STARTED = `(select case when count(*) < (select count(*) from start) then coalesce(array_agg(id), '{}') end
+  from started)`
 
 function answerOf(hasTurns: boolean, { changes }: TurnShape): string {
   if (!hasTurns) return ''
