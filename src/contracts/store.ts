@@ -45,6 +45,9 @@ export type Started = Extract<Answer, { type: 'started' }>
 
 /** The one write path, and what a turn reads. */
 export interface RunStore {
+  /** Whether a commit is the work of another process, so that this one can go on meanwhile. */
+  readonly isElsewhere: boolean
+
   /**
    * Applies a batch in order, in one transaction under the locks of all rows it touches. The answers are in the
    * order of the writes. A change set whose token is stale is answered `lost` and contributes nothing; the others

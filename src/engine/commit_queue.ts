@@ -17,7 +17,8 @@ interface Queued {
 
 /**
  * Every write of this process, coalesced: one batch is in flight at a time, and what arrives meanwhile is the next.
- * The writes of one event-loop turn share a batch. While the database is away, a turn's writes are kept and sent
+ * The writes of one event-loop turn share a batch; but to a store elsewhere that was idle goes half of them, so that it
+ * works on one half while this process works on the other. While the database is away, a turn's writes are kept and sent
  * again, since they are refused there if the lease has gone meanwhile; writes of callers are rejected with the
  * driver's error.
  */
@@ -47,9 +48,11 @@ export class CommitQueue {
   async #flush(): Promise<void> {
     let failures = 0
     const store = await this.#opened()
+    let isIdleElsewhere = store?.isElsewhere ?? false
     while (store && this.#queue.length > 0) {
       await new Promise((resolve) => setImmediate(resolve))
-      const batch = this.#nextBatch()
+      const batch = this.#nextBatch(isIdleElsewhere ? Math.ceil(this.#queue.length / 2) : MAX_BATCH)
+      isIdleElsewhere = false
       try {
         const { answers, news } = await store.commit(batch.map(({ write }) => write))
         batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
@@ -73,11 +76,12 @@ export class CommitQueue {
     }
   }
 
-  #nextBatch(): Queued[] {
+  #nextBatch(limit: number): Queued[] {
     let characters = 0
     let count = 0
     for (const queued of this.#queue) {
-      if (count === MAX_BATCH || (count > 0 && characters > MAX_BATCH_CHARACTERS)) break
+      if (count === Math.min(limit, MAX_BATCH) || (count > 0 && characters > MAX_BATCH_CHARACTERS))
+        break
       characters += queued.characters
       count++
     }

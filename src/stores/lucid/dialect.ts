@@ -20,6 +20,8 @@ export type Client = Pick<QueryClientContract, 'rawQuery'>
  */
 export interface Dialect {
   readonly sql: Fragments
+  /** As in the contract of `RunStore`. */
+  readonly isElsewhere: boolean
 
   /** Opens the engine's own connections. Idempotent. Fails with E_INVALID_CONFIG where the database cannot serve. */
   open(): Promise<void>

@@ -88,6 +88,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     this.#leases = new Leases(this.#dialect)
   }
 
+  get isElsewhere(): boolean {
+    return this.#dialect.isElsewhere
+  }
+
   async open(): Promise<void> {
     await this.#dialect.open()
     try {

@@ -30,6 +30,7 @@ import { strandedRuns } from './stranded_runs.ts'
  */
 export class MemoryStore implements Store {
   readonly description = 'memory, which ends with this process'
+  readonly isElsewhere: boolean = false
   #listeners = new Set<() => void>()
 
   constructor(readonly database: MemoryDatabase = new MemoryDatabase()) {

@@ -52,6 +52,7 @@ const COLUMNS = `select table_name::text as "table", column_name::text as "colum
  */
 export class PostgresDialect implements Dialect {
   readonly sql = FRAGMENTS
+  readonly isElsewhere = true
   #options: PostgresDialectOptions
   #engines: EngineConnection[] = []
   #notices = new Notices(randomUUID())

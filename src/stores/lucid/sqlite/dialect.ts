@@ -19,6 +19,7 @@ const COLUMNS = `select t.name as "table", c.name as "column" from sqlite_schema
 /** SQLite through better-sqlite3: one writer at a time, write-ahead log, every commit synced to the disk. */
 export class SqliteDialect implements Dialect {
   readonly sql = FRAGMENTS
+  readonly isElsewhere = false
   readonly locksNames = true
   #connection: SqliteConnection
   #watch: ChangeWatch
