@@ -377,7 +377,10 @@ export class WorkflowEngine {
   async #openStore(): Promise<EngineStore> {
     const store = await this.#deps.openStore()
     await store.open()
-    this.#stopWatching = store.onForeignChange(() => this.context.news.anything())
+    const { news } = this.context
+    this.#stopWatching = store.onForeignChange((told) =>
+      told ? news.publish(told, new Map()) : news.anything()
+    )
     return store
   }
 
