@@ -17,7 +17,7 @@ export default {
   workspaces: {
     '.': {
       entry: [
-        'benchmarks/{main,victim}.ts',
+        'benchmarks/{main,victim,peers/peer_process}.ts',
         'bin/test.ts',
         'scripts/*.mjs',
         'scripts/checks/*.mjs',

@@ -20,10 +20,12 @@ export interface BareTables {
   tell: readonly string[]
   /** `id`: takes all that a parent was told. */
   take: readonly string[]
+  /** What has been written. */
+  tally: string
 }
 
 /** The kinds of rows that a bare writer writes. */
-export type BareRow = Exclude<keyof BareTables, 'definition' | 'lock'>
+export type BareRow = Exclude<keyof BareTables, 'definition' | 'lock' | 'tally'>
 
 const NOW = `cast(unixepoch('subsec') * 1000 as integer)`
 
@@ -63,6 +65,7 @@ export const SLIM_TABLES: BareTables = {
   ],
   tell: [`insert into inbox (run_id, no, child_id) values (@id, @no, @child)`],
   take: [`delete from inbox where run_id = @id`],
+  tally: tallyOf({ runs: 'runs', history: 'history' }),
 }
 
 const RUN_COLUMNS = `id, workflow, version, claim_key, namespace, status, phase, priority, due_at, owner, token,
@@ -103,6 +106,12 @@ export const ENGINE_TABLES: BareTables = {
       values (@id, @no, @child, 'child', 0, ${NOW}, 0, 'completed')`,
   ],
   take: [`delete from durable_inbox where run_id = @id`],
+  tally: tallyOf({ runs: 'durable_runs', history: 'durable_history' }),
+}
+
+function tallyOf(tables: { runs: string; history: string }): string {
+  return `select count(*) as runs, count(*) filter (where status = 'completed') as completed,
+    (select count(*) from ${tables.history}) as records from ${tables.runs}`
 }
 
 function definitionOf(): string[] {

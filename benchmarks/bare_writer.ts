@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectTo } from '../tests/stores/sqlite_database.ts'
 import type { BareRow, BareTables } from './bare_tables.ts'
+import type { Tally } from './subject.ts'
 
 type Values = Readonly<Record<string, string | number>>
 
@@ -44,12 +45,14 @@ export class BareWriter {
   #begin: Prepared
   #end: Prepared
   #lock: Prepared
+  #tally: Prepared
   #close: () => Promise<void>
 
   private constructor(handle: Handle, tables: BareTables, close: () => Promise<void>) {
     const prepared = (sql: string) => handle.prepare(sql)
     this.#statements = new Map(ROWS.map((kind) => [kind, tables[kind].map(prepared)]))
     this.#lock = prepared(tables.lock)
+    this.#tally = prepared(tables.tally)
     this.#begin = prepared('begin immediate')
     this.#end = prepared('commit')
     this.#close = close
@@ -77,6 +80,12 @@ export class BareWriter {
     this.#queue.push({ change, resolve, reject })
     if (this.#queue.length === 1) setImmediate(() => this.#flush())
     return promise
+  }
+
+  tally(): Tally {
+    const [tally] = this.#tally.all({}) as Tally[]
+    if (!tally) throw new Error('The database gave no count')
+    return tally
   }
 
   close(): Promise<void> {

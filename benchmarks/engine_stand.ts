@@ -1,12 +1,10 @@
 import type { WorkflowEngine } from '../src/engine/engine.ts'
 import type { WorkflowRef } from '../src/types/workflow.ts'
 import { DurableApp } from '../tests/engine/durable_app.ts'
-import { SqliteDatabase } from '../tests/stores/sqlite_database.ts'
+import type { EngineDatabase } from './engine_databases.ts'
+import type { Tally } from './subject.ts'
 
-/** Where the engine keeps its runs. */
-export type StoreKind = 'memory' | 'sqlite'
-
-/** A working engine on a new, empty store, with the workflows that are measured. */
+/** A working engine on a new, empty database, with the workflows that are measured. */
 export class EngineStand {
   readonly engine: WorkflowEngine
   /** Takes the number of its local steps, one after the other. */
@@ -14,12 +12,12 @@ export class EngineStand {
   /** Takes the number of its children, each of one step, all at once. */
   readonly fanOut: WorkflowRef<number, number>
   #app: DurableApp
-  #remove: () => Promise<void>
+  #database: EngineDatabase
 
-  private constructor(app: DurableApp, remove: () => Promise<void>) {
-    this.#app = app
-    this.#remove = remove
-    this.engine = app.engine
+  private constructor(database: EngineDatabase) {
+    this.#database = database
+    this.#app = new DurableApp({ store: database.store })
+    this.engine = this.#app.engine
     const steps = this.engine.register('steps', '1', async (ctx, count: number) => {
       for (let seq = 0; seq < count; seq++) await ctx.localStep('step', () => ({ seq }))
       return count
@@ -35,24 +33,21 @@ export class EngineStand {
   }
 
   /** @param params.concurrency runs that the worker executes at once */
-  static async create(params: { store: StoreKind; concurrency: number }): Promise<EngineStand> {
-    const stand = await (params.store === 'memory' ? onMemory() : onSqlite())
+  static async create(params: {
+    database: EngineDatabase
+    concurrency: number
+  }): Promise<EngineStand> {
+    const stand = new EngineStand(params.database)
     await stand.#app.work({ concurrency: params.concurrency })
     return stand
+  }
 
-    async function onMemory() {
-      return new EngineStand(new DurableApp(), async () => {})
-    }
-
-    async function onSqlite() {
-      const database = await SqliteDatabase.create()
-      const app = new DurableApp({ store: await database.store() })
-      return new EngineStand(app, () => database.remove())
-    }
+  tally(): Promise<Tally> {
+    return this.#database.tally()
   }
 
   async close(): Promise<void> {
     await this.#app.close()
-    await this.#remove()
+    await this.#database.remove()
   }
 }

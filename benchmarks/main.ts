@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ENGINE_TABLES, SLIM_TABLES } from './bare_tables.ts'
+import { inMemory, onSqlite } from './engine_databases.ts'
+import { printPostgresSection } from './peers/postgres_section.ts'
 import { measureRecovery } from './recovery.ts'
 import { BARE, ENGINE, measureInRounds, median, reportOf, shown } from './rounds.ts'
 import { bareWriterOn, engineOn } from './subjects.ts'
@@ -7,7 +9,7 @@ import { fanOut, latency, throughput } from './workloads.ts'
 
 /**
  * `--quick`: smaller and fewer rounds. `--only`: workloads whose title contains the text. `--subject`: subjects whose
- * name contains it.
+ * name contains it. `--profile`: a folder for profiles of the engine on PostgreSQL, one for each round.
  */
 const { values: args } = parseArgs({
   options: {
@@ -15,6 +17,7 @@ const { values: args } = parseArgs({
     only: { type: 'string', default: '' },
     subject: { type: 'string', default: '' },
     rounds: { type: 'string' },
+    profile: { type: 'string' },
   },
 })
 const rounds = Number(args.rounds ?? (args.quick ? 3 : 5))
@@ -23,8 +26,8 @@ const scale = args.quick ? 1 : 3
 const subjects = new Map([
   [BARE, bareWriterOn(SLIM_TABLES)],
   [`${BARE} on the engine's tables`, bareWriterOn(ENGINE_TABLES)],
-  [ENGINE, engineOn('sqlite')],
-  ['engine, memory', engineOn('memory')],
+  [ENGINE, engineOn(onSqlite)],
+  ['engine, memory', engineOn(inMemory)],
 ])
 const workloads = [
   throughput({
@@ -57,3 +60,5 @@ if (killed.includes(args.only) && ENGINE.includes(args.subject)) {
   const spread = `${shown(Math.min(...seconds))} to ${shown(Math.max(...seconds))}`
   console.log(`${killed}: ${shown(median(seconds))} s  (${spread})`)
 }
+
+await printPostgresSection({ ...args, rounds })

@@ -1,34 +1,22 @@
 import type { BareTables } from './bare_tables.ts'
 import { BareWriter } from './bare_writer.ts'
-import { EngineStand, type StoreKind } from './engine_stand.ts'
+import type { EngineDatabase } from './engine_databases.ts'
+import { EngineStand } from './engine_stand.ts'
+import { expectResult, type SubjectFactory } from './subject.ts'
 
-/** Something that executes runs, to be put next to others that do the same. */
-interface Subject {
-  /** A run of so many steps, one after the other, from its start to its result. */
-  run(id: string, steps: number): Promise<void>
-  /** A run with so many children of one step each, from its start to its result. */
-  fanOut(id: string, children: number): Promise<void>
-  close(): Promise<void>
-}
-
-/** Makes a subject on an empty database. */
-export type SubjectFactory = (params: { inFlight: number }) => Promise<Subject>
-
-export function engineOn(store: StoreKind): SubjectFactory {
+export function engineOn(open: () => Promise<EngineDatabase>): SubjectFactory {
   return async ({ inFlight }) => {
-    const stand = await EngineStand.create({ store, concurrency: inFlight })
-    const expect = (found: number, expected: number) => {
-      if (found !== expected) throw new Error(`The run returned ${found}, not ${expected}`)
-    }
+    const stand = await EngineStand.create({ database: await open(), concurrency: inFlight })
     return {
       async run(_id, steps) {
         const handle = await stand.engine.start(stand.steps, steps)
-        expect(await handle.result(), steps)
+        expectResult(await handle.result(), steps)
       },
       async fanOut(_id, children) {
         const handle = await stand.engine.start(stand.fanOut, children)
-        expect(await handle.result(), children)
+        expectResult(await handle.result(), children)
       },
+      tally: () => stand.tally(),
       close: () => stand.close(),
     }
   }
@@ -76,6 +64,7 @@ export function bareWriterOn(tables: BareTables): SubjectFactory {
         await writer.commit({ run: id, rows: [['take', { id }]] })
         await stepsOf(id, 1)
       },
+      tally: async () => writer.tally(),
       close: () => writer.close(),
     }
   }

@@ -13,6 +13,8 @@ const PARSE = 0x50
  */
 export class PostgresProxy {
   readonly names = new Set<string>()
+  /** Statements that the server has completed, of all connections. */
+  completed = 0
   #server: Server
   #target: PostgresServer
   #isPooler: boolean
@@ -102,6 +104,7 @@ export class PostgresProxy {
     server.on('data', (chunk: Buffer) => {
       if (this.#isStalled) return
       const messages = toClient.take(chunk)
+      this.completed += messages.filter(([type]) => type === COMMAND_COMPLETE).length
       if (this.#isCutAt(messages)) return close()
       if (!this.#isPooler) return void client.write(chunk)
       for (const message of messages) this.#pass(client, message)
