@@ -7,13 +7,11 @@ import type {
   StrandedRun,
   WorkerRow,
 } from '../contracts/store.ts'
-import type { Answer } from '../core/change_set.ts'
 import type { HistoryRecord, Wait } from '../core/history.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { suspectFrom } from '../core/recovery.ts'
 import type { NewRun, RunRow } from '../core/run.ts'
-import { encodeError } from '../core/serialized_error.ts'
 import { E_ENGINE_STOPPED, E_RUN_ID_TAKEN, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { WorkflowCtx } from '../types/context.ts'
@@ -27,11 +25,11 @@ import type {
   WorkflowRef,
 } from '../types/workflow.ts'
 import { callerFile } from './call_site.ts'
+import { Cancellation } from './cancellation.ts'
 import { CommitQueue } from './commit_queue.ts'
 import { DeadLetters } from './dead_letters.ts'
 import type { EngineContext } from './engine_context.ts'
 import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
-import { failureOptions } from './failure_options.ts'
 import { DEAD_LETTER_PREFIX, FailureRouting } from './failure_routing.ts'
 import { nameWorkflowNow } from './naming.ts'
 import { RunNews } from './news.ts'
@@ -39,11 +37,11 @@ import type { Registry } from './registry.ts'
 import { Requeue } from './requeue.ts'
 import { type EngineStore, RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
-import { checkSchema } from './schema.ts'
 import { currentScope } from './scope.ts'
 import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
 import { stampOf, stepNameOf } from './step_stamp.ts'
 import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
+import { functionDefinition } from './workflow_function.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
@@ -74,6 +72,7 @@ export class WorkflowEngine {
   #isStopped = false
   #deps: EngineDependencies
   #deadLetters: DeadLetters
+  #cancellation: Cancellation
   #starter: RunStarter
 
   constructor(deps: EngineDependencies) {
@@ -110,6 +109,7 @@ export class WorkflowEngine {
     }
     this.#waiter = new RunWaiter(this.context)
     this.#deadLetters = new DeadLetters(this.context)
+    this.#cancellation = new Cancellation(this.context)
     const environment = this.#environment
     this.#starter = new RunStarter({ context: this.context, environment, store })
   }
@@ -128,24 +128,9 @@ export class WorkflowEngine {
     const registeredIn = callerFile()
     const { registry, inDevelopment } = this.#deps
     const before = registry.workflow(name, version)?.registeredIn ?? null
+    const { origin } = this.#deps.options
     registry.registerWorkflow(
-      {
-        name,
-        version,
-        writtenAs: 'function',
-        origin: this.#deps.options.origin,
-        tags: options.tags ?? [],
-        ...failureOptions(name, options),
-        input: checkSchema(options.input, `"input" of workflow "${name}"`),
-        searchAttributes: checkSchema(
-          options.searchAttributes,
-          `"searchAttributes" of workflow "${name}"`
-        ),
-        file: null,
-        registeredIn,
-        source: fn,
-        createBody: async () => fn as (ctx: WorkflowCtx, input: unknown) => unknown,
-      },
+      functionDefinition({ name, version, fn, options, origin, registeredIn }),
       { replace: inDevelopment && before !== null && before === registeredIn }
     )
     return { name, version }
@@ -213,20 +198,15 @@ export class WorkflowEngine {
     options: { compensate?: boolean | undefined; reason?: string | undefined } = {}
   ): Promise<boolean> {
     this.#refuseWhenStopped()
-    const message = options.reason ?? 'The run was cancelled'
-    const outcome = await this.#cancel(runId, {
-      code: 'cancelled',
-      message,
-      compensate: options.compensate ?? false,
-    })
+    const { compensate = false, reason = 'The run was cancelled' } = options
+    const outcome = await this.#cancellation.cancel(runId, { compensate, reason })
     if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
     return outcome !== 'over'
   }
 
   /** Cancels a run whose execution time is over. For workers. */
   async timeOut(runId: string): Promise<void> {
-    const message = 'The run took longer than its executionTimeout'
-    await this.#cancel(runId, { code: 'execution_timeout', message, compensate: false })
+    await this.#cancellation.timeOut(runId)
   }
 
   /**
@@ -382,21 +362,6 @@ export class WorkflowEngine {
       told ? news.publish(told, new Map()) : news.anything()
     )
     return store
-  }
-
-  async #cancel(
-    runId: string,
-    params: { code: string; message: string; compensate: boolean }
-  ): Promise<(Answer & { type: 'cancelled' })['outcome']> {
-    const { code, message, compensate } = params
-    const error = encodeError({ name: 'Cancelled', message, code, retryable: false })
-    const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
-    const answer = await this.context.commits.write(write)
-    if (answer.type === 'refused') throw answer.error
-    if (answer.type !== 'cancelled') throw new Error(`Unexpected answer "${answer.type}"`)
-    for (const { id, workflow, version, namespace } of answer.runs ?? [])
-      this.context.events.emit('run.cancelled', { runId: id, workflow, version, namespace })
-    return answer.outcome
   }
 
   /** A handler of a dead run that is started by hand beside a declared one is that one: recovery must not end for it. */

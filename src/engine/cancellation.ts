@@ -1,0 +1,43 @@
+import type { Answer } from '../core/change_set.ts'
+import { encodeError } from '../core/serialized_error.ts'
+import type { CommitQueue } from './commit_queue.ts'
+import type { RunEventEmitter } from './events.ts'
+
+type Outcome = (Answer & { type: 'cancelled' })['outcome']
+
+/** Ends runs from outside, whoever executes them, with the children they await. */
+export class Cancellation {
+  #commits: CommitQueue
+  #events: RunEventEmitter
+
+  constructor(params: { commits: CommitQueue; events: RunEventEmitter }) {
+    this.#commits = params.commits
+    this.#events = params.events
+  }
+
+  /** Because somebody asked for it. With `compensate` the run undoes its steps first. */
+  cancel(runId: string, { compensate, reason }: { compensate: boolean; reason: string }) {
+    return this.#end(runId, { code: 'cancelled', message: reason, compensate })
+  }
+
+  /** Because its execution time is over. */
+  timeOut(runId: string): Promise<Outcome> {
+    const message = 'The run took longer than its executionTimeout'
+    return this.#end(runId, { code: 'execution_timeout', message, compensate: false })
+  }
+
+  async #end(
+    runId: string,
+    params: { code: string; message: string; compensate: boolean }
+  ): Promise<Outcome> {
+    const { code, message, compensate } = params
+    const error = encodeError({ name: 'Cancelled', message, code, retryable: false })
+    const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
+    const answer = await this.#commits.write(write)
+    if (answer.type === 'refused') throw answer.error
+    if (answer.type !== 'cancelled') throw new Error(`Unexpected answer "${answer.type}"`)
+    for (const { id, workflow, version, namespace } of answer.runs ?? [])
+      this.#events.emit('run.cancelled', { runId: id, workflow, version, namespace })
+    return answer.outcome
+  }
+}
