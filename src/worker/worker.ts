@@ -1,22 +1,22 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { NameLock, Store } from '../contracts/store.ts'
-import type { FlushNews } from '../core/change_set.ts'
-import { claimKey, ordinaryKey, suspectKey } from '../core/name.ts'
+import type { Store } from '../contracts/store.ts'
+import { claimKey, suspectKey } from '../core/name.ts'
 import { suspectFrom } from '../core/recovery.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
-import { E_WORKER_NAME_TAKEN } from '../errors.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
 import { RouteCheck } from '../maintenance/route_check.ts'
 import { timeouts } from '../maintenance/timeouts.ts'
-import { Loop } from './loop.ts'
+import { Claims } from './claims.ts'
+import { Loop, type Pass } from './loop.ts'
 import { RunPool } from './pool.ts'
 import { WorkerSession } from './session.ts'
 import { attributeUnhandledRejections } from './unhandled_rejections.ts'
 import { Watchdog } from './watchdog.ts'
 import type { WorkerDescription } from './worker_description.ts'
+import { lockWorkerName } from './worker_name.ts'
 
 export interface WorkerParams {
   engine: WorkflowEngine
@@ -32,9 +32,7 @@ export interface WorkerParams {
   routeRecheckMs?: number | undefined
 }
 
-const MAX_CLAIM = 100
 const RETRY_MS = 500
-const NAMES_TRIED = 1_000
 /** Hints that something has changed come often while others work: upkeep looks at most this often for them. */
 const UPKEEP_PAUSE_MS = 250
 
@@ -43,18 +41,12 @@ export class DurableWorker implements Starter {
   #params: WorkerParams
   #context: EngineContext
   #claimKeys: readonly string[] | null = null
-  #hasBacklog = true
-  /** Whether the last look at suspects found one: there may be more. */
-  #hasSuspects = false
-  #suspectsSoughtAt = -Infinity
-  #pauseMs = 0
   #parts: Parts | null = null
   #stopping: Promise<void> | null = null
 
   constructor(params: WorkerParams) {
     this.#params = params
     this.#context = params.engine.context
-    this.#pauseMs = this.#context.options.pollMs
   }
 
   /** Discovers workflows, takes the lock on its name, and begins to claim. */
@@ -63,8 +55,28 @@ export class DurableWorker implements Starter {
     const store = await context.store()
     await context.discover()
     await context.routing.resolveAll()
-    const { name, lock } = await this.#lockName(store)
-    const { leaseMs, hangMs, maxRecoveryAttempts: cap } = context.options
+    const parts = await this.#assemble(store)
+    this.#parts = parts
+    this.#warnOfLowCap()
+    await parts.session.start()
+    await store.offerBlocked(this.#keys())
+    context.starter = this
+    for (const loop of [parts.claims, ...parts.upkeep, parts.routes]) loop.start()
+  }
+
+  async #assemble(store: Store): Promise<Parts> {
+    const context = this.#context
+    const { news, registry } = context
+    const {
+      leaseMs,
+      hangMs,
+      pollMs,
+      idlePollMs,
+      maxRecoveryAttempts: cap,
+      worker,
+    } = context.options
+    const onError = (err: unknown) => context.log.warn({ err }, 'A pass has failed; trying again')
+    const { name, lock } = await lockWorkerName(store, this.#params.name ?? worker.name)
     const session = new WorkerSession({
       ...{ store, name, lock, leaseMs, log: context.log },
       ...{ suspectFrom: suspectFrom(cap), isCounted: this.#params.isCounted ?? true },
@@ -74,75 +86,65 @@ export class DurableWorker implements Starter {
         pool.discardAll(new Error('The lease of this worker was recovered by others'))
       },
     })
-    const onError = (err: unknown) => context.log.warn({ err }, 'A pass has failed; trying again')
-    const claims = new Loop({ pass: () => this.#claim(), retryMs: RETRY_MS, onError })
     const pool = new RunPool({
       ...{ context, store, lease: session },
       concurrency: this.#concurrency,
-      onFree: () => {
-        // Slots become free in groups, with the flush that ends their runs: one claim fills them all.
-        if (this.#hasBacklog || this.#hasSuspects) setImmediate(() => claims.trigger())
-      },
+      onFree: () => claims.slotFreed(),
       bury: (row, loaded) => this.#params.engine.bury(row, loaded),
     })
-    const recoveries = recovery({
-      recover: () => this.#params.engine.recoverIncomplete(),
-      ...{ leaseMs, healthyMs: () => session.healthyMs },
-      onRecovered: ({ workers, runs }) => {
-        context.log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
-        this.#suspectsSoughtAt = -Infinity
-        claims.trigger()
-      },
+    const claims = new Claims({
+      ...{ store, session, pool, pollMs, idlePollMs, retryMs: RETRY_MS, onError },
+      keys: () => this.#keys(),
     })
-    const sweeps = timeouts({
-      findOverdue: (limit) => store.findOverdue(limit),
-      cancel: (runId) => this.#params.engine.timeOut(runId),
-      intervalMs: context.options.pollMs,
-    })
-    const revoked: MaintenanceTask = {
-      name: 'revoked runs',
-      intervalMs: context.options.idlePollMs,
-      runOnce: () => pool.discardRevoked(),
-    }
-    const loopOf = ({ runOnce, intervalMs }: MaintenanceTask) =>
-      new Loop({ pass: () => runOnce().then(() => intervalMs), retryMs: RETRY_MS, onError })
-    const upkeep = [recoveries, sweeps, revoked].map(loopOf)
+    const loopOf = (pass: Pass) => new Loop({ pass, retryMs: RETRY_MS, onError })
+    const upkeep = this.#upkeep({ store, session, pool, claims }).map(({ runOnce, intervalMs }) =>
+      loopOf(() => runOnce().then(() => intervalMs))
+    )
     const check = new RouteCheck({
       find: () => this.#params.engine.unservedOnErrorRoutes(),
       warn: (message) => context.log.warn(message),
       recheckMs: this.#params.routeRecheckMs,
     })
-    const routes = new Loop({ pass: () => check.runOnce(), retryMs: RETRY_MS, onError })
     const unsubscribe = [
-      context.news.onDue((news) => this.#onDue(news)),
-      context.news.onAnything(() => {
+      news.onDue((due) => claims.runsDue(due)),
+      news.onAnything(() => {
         claims.trigger()
         for (const loop of upkeep) loop.within(UPKEEP_PAUSE_MS)
       }),
-      context.news.onRevoked((runId) => pool.discardRun(runId)),
-      context.registry.onChange(() => this.#onRegistered()),
+      news.onRevoked((runId) => pool.discardRun(runId)),
+      registry.onChange(() => this.#onRegistered()),
       attributeUnhandledRejections(),
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
-    const startedAt = performance.now()
-    this.#parts = {
-      name,
-      store,
-      session,
-      pool,
-      claims,
-      upkeep,
-      routes,
-      unsubscribe,
-      watchdog,
-      startedAt,
+    const routes = loopOf(() => check.runOnce())
+    return { name, store, session, pool, claims, upkeep, routes, unsubscribe, watchdog }
+  }
+
+  /** What is done again and again beside the claims, and sooner when something has changed. */
+  #upkeep(parts: Pick<Parts, 'store' | 'session' | 'pool' | 'claims'>): MaintenanceTask[] {
+    const { store, session, pool, claims } = parts
+    const { engine } = this.#params
+    const { log, options } = this.#context
+    const { leaseMs, pollMs, idlePollMs } = options
+    const recoveries = recovery({
+      recover: () => engine.recoverIncomplete(),
+      ...{ leaseMs, healthyMs: () => session.healthyMs },
+      onRecovered: ({ workers, runs }) => {
+        log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
+        claims.runsRecovered()
+      },
+    })
+    const sweeps = timeouts({
+      findOverdue: (limit) => store.findOverdue(limit),
+      cancel: (runId) => engine.timeOut(runId),
+      intervalMs: pollMs,
+    })
+    const revoked: MaintenanceTask = {
+      name: 'revoked runs',
+      intervalMs: idlePollMs,
+      runOnce: () => pool.discardRevoked(),
     }
-    this.#warnOfLowCap()
-    await session.start()
-    await store.offerBlocked(this.#keys())
-    context.starter = this
-    claims.start()
-    for (const loop of [...upkeep, routes]) loop.start()
+    return [recoveries, sweeps, revoked]
   }
 
   /** What it is. Once it has been started. */
@@ -194,7 +196,8 @@ export class DurableWorker implements Starter {
 
   offer(key: string): Slot | null {
     const parts = this.#parts
-    if (!parts || this.#hasBacklog || !parts.session.isHeld || parts.pool.free === 0) return null
+    if (!parts || parts.claims.hasBacklog || !parts.session.isHeld || parts.pool.free === 0)
+      return null
     return this.#keys().includes(key) ? parts.pool.reserve() : null
   }
 
@@ -223,61 +226,6 @@ export class DurableWorker implements Starter {
     return this.#parts
   }
 
-  /** One pass of claiming. */
-  async #claim(): Promise<number> {
-    const { store, session, pool } = this.#started()
-    const { pollMs, idlePollMs } = this.#context.options
-    const claimKeys = this.#keys()
-    if (claimKeys.length === 0 || !session.isHeld) return pollMs
-    if (pool.free === 0) {
-      this.#hasBacklog ||= await this.#isAnyDue()
-      return idlePollMs
-    }
-    const kept = this.#hasBacklog && this.#isTimeForSuspects ? 1 : 0
-    const limit = Math.min(pool.free - kept, MAX_CLAIM)
-    const rows = limit > 0 ? await store.claim({ owner: session.owner, claimKeys, limit }) : []
-    // As many as it has slots may be all there are: what is started here is leased at once only where nothing waits.
-    this.#hasBacklog = rows.length === limit && (await this.#isAnyDue())
-    if (rows.length > 0) await pool.execute(rows)
-    const found = rows.length + (this.#isTimeForSuspects ? await this.#takeSuspect() : 0)
-    if (this.#hasBacklog) return pool.free > 0 ? 0 : idlePollMs
-    const dueIn = await store.nextDueIn(claimKeys)
-    this.#pauseMs = found > 0 ? pollMs : Math.min(this.#pauseMs * 2, idlePollMs)
-    return Math.min(Math.max(dueIn ?? Infinity, 1), this.#pauseMs)
-  }
-
-  async #isAnyDue(): Promise<boolean> {
-    return (await this.#started().store.nextDueIn(this.#keys())) === 0
-  }
-
-  /**
-   * A run that was lost before is executed with no other such run beside it: if it is what kills its workers, nobody
-   * else is counted for it again and again.
-   */
-  async #takeSuspect(): Promise<number> {
-    const { store, session, pool } = this.#started()
-    const claimKeys = this.#keys().map(suspectKey)
-    const rows = await store.claim({ owner: session.owner, claimKeys, limit: 1 })
-    this.#hasSuspects = rows.length > 0
-    this.#suspectsSoughtAt = performance.now()
-    if (rows.length > 0) await pool.execute(rows)
-    return rows.length
-  }
-
-  /**
-   * They are rare: one look in a while finds the first, and each that has gone makes room for the next. While others
-   * wait for slots, a suspect gets one now and then, and not at once when the worker starts: one that kills every
-   * process would else keep them waiting for ever.
-   */
-  get #isTimeForSuspects(): boolean {
-    const { pool, startedAt } = this.#started()
-    if (pool.hasSuspect || pool.free === 0) return false
-    const { pollMs } = this.#context.options
-    const sought = this.#suspectsSoughtAt
-    if (this.#hasBacklog) return performance.now() - Math.max(sought, startedAt) >= pollMs
-    return this.#hasSuspects || performance.now() - sought >= pollMs
-  }
-
   /** With less, a run that only happened to be beside one that kills its process may be given up with it. */
   #warnOfLowCap(): void {
     const { maxRecoveryAttempts: cap } = this.#context.options
@@ -285,12 +233,6 @@ export class DurableWorker implements Starter {
       this.#context.log.warn(
         `maxRecoveryAttempts is ${cap}: below 3, healthy runs may end dead beside one that kills its process`
       )
-  }
-
-  #onDue({ due, dueIn }: FlushNews): void {
-    const keys = this.#keys()
-    if ([...due].some((key) => keys.includes(ordinaryKey(key)))) this.#parts?.claims.trigger()
-    if (dueIn !== null) this.#parts?.claims.within(dueIn)
   }
 
   #onRegistered(): void {
@@ -320,23 +262,6 @@ export class DurableWorker implements Starter {
   get #concurrency(): number {
     return this.#params.concurrency ?? this.#context.options.worker.concurrency
   }
-
-  /** A name that was given belongs to one live process at a time; else the first free one of this host is taken. */
-  async #lockName(store: Store): Promise<{ name: string; lock: NameLock }> {
-    const given = this.#params.name ?? this.#context.options.worker.name
-    if (given !== null) {
-      const lock = await store.lockName(given)
-      if (lock) return { name: given, lock }
-      throw new E_WORKER_NAME_TAKEN([given])
-    }
-    const host = hostname().replaceAll(/\s/g, '-')
-    for (let number = 1; number <= NAMES_TRIED; number++) {
-      const name = `${host}:${number}`
-      const lock = await store.lockName(name)
-      if (lock) return { name, lock }
-    }
-    throw new E_WORKER_NAME_TAKEN([`${host}:1 to ${host}:${NAMES_TRIED}`])
-  }
 }
 
 interface Parts {
@@ -344,13 +269,11 @@ interface Parts {
   store: Store
   session: WorkerSession
   pool: RunPool
-  claims: Loop
+  claims: Claims
   /** Recovery, time-outs, runs taken away. */
   upkeep: Loop[]
   /** The check of failure routes. */
   routes: Loop
   unsubscribe: (() => void)[]
   watchdog: Watchdog | null
-  /** Reading of the monotonic clock. */
-  startedAt: number
 }
