@@ -63,7 +63,8 @@ export function onPostgres({ server, database }: PostgresPlace) {
   }
 }
 
-async function tallyOf(db: Database): Promise<Tally> {
+/** What the tables of the engine hold. */
+export async function tallyOf(db: Database): Promise<Tally> {
   const rowsOf = async (table: string, where: Record<string, string> = {}) => {
     const [row] = await db.from(table).where(where).count('* as total')
     return Number(row?.total)

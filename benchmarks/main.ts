@@ -46,8 +46,12 @@ const workloads = [
   latency({ title: 'W6 one-step run alone, start to result', runs: 200 * scale }),
 ]
 
+// First, since packages may have to be installed for it.
+await printPostgresSection({ ...args, rounds })
+
 const chosen = new Map([...subjects].filter(([name]) => name.includes(args.subject)))
-for (const workload of workloads.filter(({ title }) => title.includes(args.only))) {
+const wanted = workloads.filter(({ title }) => chosen.size > 0 && title.includes(args.only))
+for (const workload of wanted) {
   const results = await measureInRounds(workload, { subjects: chosen, rounds })
   console.log(reportOf(workload, results).join('\n') + '\n')
 }
@@ -60,5 +64,3 @@ if (killed.includes(args.only) && ENGINE.includes(args.subject)) {
   const spread = `${shown(Math.min(...seconds))} to ${shown(Math.max(...seconds))}`
   console.log(`${killed}: ${shown(median(seconds))} s  (${spread})`)
 }
-
-await printPostgresSection({ ...args, rounds })

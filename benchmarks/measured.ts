@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Meter, spent } from './meter.ts'
-import type { StepSubject, SubjectFactory } from './subject.ts'
+import type { StepSubject, SubjectFactory, Tally } from './subject.ts'
 import type { Outcome, Workload } from './workloads.ts'
 
 /**
@@ -15,13 +15,15 @@ export async function measureOn<Made extends StepSubject>(
   const subject = await make({ inFlight: workload.inFlight })
   try {
     const outcome = await workload.measure(subject, meter)
-    const tally = await subject.tally()
-    if (!isDeepStrictEqual(tally, outcome.asked)) {
-      const [found, asked] = [tally, outcome.asked].map((one) => JSON.stringify(one))
-      throw new Error(`${workload.title}: the database holds ${found}, not ${asked}`)
-    }
+    expectTally(await subject.tally(), outcome.asked)
     return outcome
   } finally {
     await subject.close()
   }
+}
+
+/** Throws when a database does not hold what was asked for. */
+export function expectTally(tally: Tally, asked: Tally): void {
+  if (isDeepStrictEqual(tally, asked)) return
+  throw new Error(`The database holds ${JSON.stringify(tally)}, not ${JSON.stringify(asked)}`)
 }

@@ -1,9 +1,14 @@
 import { DurableApp } from '../tests/engine/durable_app.ts'
 import { SqliteDatabase } from '../tests/stores/sqlite_database.ts'
+import { tallyOf } from './engine_databases.ts'
 import { killInTheMiddle, WORKER_NAME } from './killed_process.ts'
-import { registerTenSteps } from './ten_steps.ts'
+import { expectTally } from './measured.ts'
+import { registerTenSteps, STEPS } from './ten_steps.ts'
 
-/** Seconds from the start of a worker until it has ended the runs that were killed in their middle step. */
+/**
+ * Seconds from the start of a worker until it has ended the runs that were killed in their middle step. Rejects unless
+ * each of them is then completed, with each of its steps.
+ */
 export async function measureRecovery(runs: number): Promise<number> {
   const database = await SqliteDatabase.create()
   await killInTheMiddle({ file: database.file, runs })
@@ -19,6 +24,7 @@ export async function measureRecovery(runs: number): Promise<number> {
   await ended.promise
   const seconds = (performance.now() - begin) / 1000
   await app.close()
+  expectTally(await tallyOf(database.db), { runs, completed: runs, records: runs * STEPS })
   await database.remove()
   return seconds
 }

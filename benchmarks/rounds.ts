@@ -33,38 +33,40 @@ export async function measureInRounds(
   return measured
 }
 
-/** Lines of the medians with their spread, and of the engine's ratio to each bare writer, taken round by round. */
+/** Lines of the medians with their spread, and of the engine's ratio to each bare writer. */
 export function reportOf(workload: Workload, results: readonly Result[]): string[] {
   const lines: string[] = [workload.title]
   for (const [at, figure] of workload.figures.entries()) {
-    const column = (result: Result) => result.rounds.map((figures) => figures[at] ?? Number.NaN)
-    for (const result of results) {
-      lines.push(figureLine({ subject: result.subject, figure, all: column(result) }))
-    }
+    for (const result of results) lines.push(figureLine(result, { figure, at }))
     for (const engine of results.filter(({ subject }) => subject === ENGINE)) {
       for (const bare of results.filter(({ subject }) => subject.startsWith(BARE))) {
-        const mine = column(engine)
-        const ratios = column(bare).map((its, round) => (mine[round] ?? Number.NaN) / its)
-        const pair = `engine ${shown(median(mine))} against ${bare.subject} ${shown(median(column(bare)))}`
-        lines.push(
-          `${workload.title}, ${figure.name}, sqlite: ${pair}: ${median(ratios).toFixed(2)}x`
-        )
+        const [mine, its] = [engine, bare].map((result) => shown(median(columnOf(result, at))))
+        const pair = `engine ${mine} against ${bare.subject} ${its}`
+        const ratio = ratioOf(engine, bare, at).toFixed(2)
+        lines.push(`${workload.title}, ${figure.name}, sqlite: ${pair}: ${ratio}x`)
       }
     }
   }
   return lines
 }
 
-/** The median of what a subject reached in all rounds, with its spread. */
-export function figureLine(params: {
-  subject: string
-  figure: Figure
-  all: readonly number[]
-}): string {
-  const { subject, figure, all } = params
+/** The median of what a subject reached, with its spread. */
+export function figureLine(result: Result, { figure, at }: { figure: Figure; at: number }): string {
+  const all = columnOf(result, at)
   const middle = `${shown(median(all)).padStart(8)} ${figure.unit.padEnd(2)}`
   const spread = `${shown(Math.min(...all))} to ${shown(Math.max(...all))}`
-  return `  ${subject.padEnd(34)} ${figure.name.padEnd(13)} ${middle}  (${spread})`
+  return `  ${result.subject.padEnd(34)} ${figure.name.padEnd(13)} ${middle}  (${spread})`
+}
+
+/** One figure of every round. */
+export function columnOf(result: Result, at: number): number[] {
+  return result.rounds.map((figures) => figures[at] ?? Number.NaN)
+}
+
+/** The median of the ratios that the rounds gave: what disturbs a round disturbs both of its figures. */
+export function ratioOf(one: Result, other: Result, at: number): number {
+  const its = columnOf(other, at)
+  return median(columnOf(one, at).map((value, round) => value / (its[round] ?? Number.NaN)))
 }
 
 export function median(values: readonly number[]): number {

@@ -1,6 +1,6 @@
 import type { WorkflowEngine } from '../src/engine/engine.ts'
 
-const STEPS = 10
+export const STEPS = 10
 const MIDDLE = STEPS / 2
 
 /** A workflow of ten local steps. `middle` is called within the middle one, which ends when that resolves. */

@@ -8,10 +8,9 @@ import type { StatementCounts } from './statement_counts.ts'
 /** Measures a subject on a new database, in a process that does nothing else. */
 export function measureApart(
   subject: PeerName,
-  params: ThroughputParams,
-  { profile = null }: { profile?: string | null } = {}
+  work: { params: ThroughputParams; profile: string | null }
 ): Promise<Outcome> {
-  return apart(subject, { kind: 'throughput', params, profile })
+  return apart(subject, { kind: 'throughput', ...work })
 }
 
 /** The same for the statements of a run alone. */

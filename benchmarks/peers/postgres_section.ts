@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { SERVER, SKIPPED } from '../../tests/stores/postgres_server.ts'
-import { type Comparison, compare, statementLines } from './comparison.ts'
+import { type Comparison, comparisonLines, measureInTurn, statementLines } from './comparison.ts'
 import { DBOS, OWN, PEER_NAMES } from './peer_subjects.ts'
 
 /** Each takes some seconds; a second before is not measured, in which functions get compiled and connections opened. */
@@ -49,8 +49,8 @@ export async function printPostgresSection(options: SectionOptions): Promise<voi
   const subjects = asked.filter((name) => name !== DBOS || isDbosInstalled())
   console.log(`PostgreSQL at ${SERVER.host}:${SERVER.port}, each subject in a process of its own\n`)
   for (const comparison of comparisons) {
-    const lines = await compare(comparison, { ...options, subjects })
-    console.log(lines.join('\n') + '\n')
+    const results = await measureInTurn(comparison, { ...options, subjects })
+    console.log(comparisonLines(comparison, results).join('\n') + '\n')
   }
   if (isCounted) {
     const lines = await statementLines(subjects)
