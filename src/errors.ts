@@ -429,28 +429,37 @@ export interface RecordedFailure {
   details?: unknown
   stack?: string | undefined
   retryable?: boolean | undefined
+  cause?: RecordedFailure | undefined
+}
+
+/** An error that is made of a record alone, its causes too: it shows nothing of this process. */
+class RecordedError extends Error {
+  readonly code: string | undefined
+  readonly details: unknown
+  /** False when the failure was a `FatalError`; undefined when the thrown error did not say. */
+  readonly retryable: boolean | undefined
+
+  constructor({ name, message, code, details, stack, retryable, cause }: RecordedFailure) {
+    super(message, cause && { cause: new RecordedError(cause) })
+    this.name = name
+    this.code = code
+    this.details = details
+    this.retryable = retryable
+    this.stack = stack ?? `${name}: ${message}`
+  }
 }
 
 /**
  * What a body catches of a failed operation: made of the record, so that it is the same on the first execution and
- * on every replay. The class of the thrown error does not survive; its name, code and details do.
+ * on every replay. The class of the thrown error does not survive; its name, code, details and causes do.
  */
-abstract class OperationError extends Error {
-  readonly code: string | undefined
-  readonly details: unknown
+abstract class OperationError extends RecordedError {
   /** How many attempts were made. */
   readonly attempts: number
-  /** False when the failure was a `FatalError`; undefined when the thrown error did not say. */
-  readonly retryable: boolean | undefined
 
   constructor(failure: RecordedFailure, attempts: number) {
-    super(failure.message)
-    this.name = failure.name
-    this.code = failure.code
-    this.details = failure.details
+    super(failure)
     this.attempts = attempts
-    this.retryable = failure.retryable
-    this.stack = failure.stack ?? `${failure.name}: ${failure.message}`
   }
 }
 

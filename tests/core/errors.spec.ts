@@ -206,6 +206,20 @@ test.group('what a body catches', () => {
     assert.notInstanceOf(error, ChildError)
   })
 
+  test('a StepError has the causes of what was thrown, and a record of it has them again', ({
+    assert,
+  }) => {
+    const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+    const thrown = new Error('not charged', { cause: new Error('no answer', { cause: refused }) })
+    const error = new StepError(serializeError(thrown), 1)
+    const { cause } = error as { cause?: { message: string; cause?: { code: string } } }
+    assert.instanceOf(cause, Error)
+    assert.equal(cause?.message, 'no answer')
+    assert.equal(cause?.cause?.code, 'ECONNREFUSED')
+    assert.deepEqual(serializeError(error), serializeError(thrown))
+    assert.isFalse('cause' in new StepError({ name: 'X', message: 'm' }, 1))
+  })
+
   test('a StepError without a recorded stack shows none of this process', ({ assert }) => {
     assert.equal(new StepError({ name: 'X', message: 'm' }, 1).stack, 'X: m')
   })
