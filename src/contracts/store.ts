@@ -234,9 +234,10 @@ export interface StrandedRun {
  * row, or a child that has ended without its entry). `unread_inbox`: suspended with an entry that should have made it due.
  * `unknown_owner`: running under an instance that has no live worker row and will not be recovered.
  * `no_due_time`: pending or blocked without a due time. `missing_child`: it waits for a run that does not exist.
+ * `stalled`: its body awaits nothing that would ever come; the process that executes it says so, not the store.
  */
 export type StrandedReason =
-  'no_wake' | 'unread_inbox' | 'unknown_owner' | 'no_due_time' | 'missing_child'
+  'no_wake' | 'unread_inbox' | 'unknown_owner' | 'no_due_time' | 'missing_child' | 'stalled'
 
 export interface WorkerRow {
   instance: string

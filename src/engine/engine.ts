@@ -105,6 +105,7 @@ export class WorkflowEngine {
         workflow: (target) => nameWorkflowNow(target, this.#environment),
       },
       inDevelopment,
+      stalled: new Set(),
       starter: null,
     }
     this.#waiter = new RunWaiter(this.context)
@@ -303,10 +304,18 @@ export class WorkflowEngine {
     return this.#waiter.wait(idOf(run), options.timeoutMs)
   }
 
-  /** Live runs that nothing will wake: none, unless something is broken. */
+  /**
+   * Live runs that nothing will wake: none, unless something is broken. Of bodies that have stalled, which only the
+   * process that executes them knows, those of this process.
+   */
   async findStranded(): Promise<StrandedRun[]> {
     const store = await this.#open()
-    return store.findStranded()
+    const found = await store.findStranded()
+    const stalled = [...this.context.stalled].map((runId) => ({
+      runId,
+      reason: 'stalled' as const,
+    }))
+    return [...found, ...stalled]
   }
 
   async listWorkers(): Promise<WorkerRow[]> {

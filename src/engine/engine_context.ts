@@ -40,6 +40,8 @@ export interface EngineContext {
   naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
   routing: FailureRouting
   inDevelopment: boolean
+  /** Runs that this process executes and whose bodies have stalled. */
+  stalled: Set<string>
   /** The worker to execute what is started here, while there is one. */
   starter: Starter | null
 }

@@ -38,5 +38,7 @@ export interface ExecutionParams {
   log: RunLogger
   options: Pick<ResolvedOptions, 'maxPayloadBytes' | 'stallMs' | 'idlePollMs' | 'nonDeterminism'>
   inDevelopment: boolean
+  /** As in `EngineContext`. */
+  stalled: Set<string>
   naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
 }

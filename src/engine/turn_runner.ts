@@ -160,7 +160,7 @@ export class TurnRunner implements Execution {
     } finally {
       this.#isDriven = false
       this.#outside.close()
-      clearTimeout(this.#stallTimer)
+      this.#endStall()
     }
   }
 
@@ -204,6 +204,7 @@ export class TurnRunner implements Execution {
   async #drive(): Promise<TurnEnding> {
     for (;;) {
       await this.#wake.promise
+      this.#endStall()
       this.#wake = Promise.withResolvers()
       if (this.#voided.signal.aborted) return 'lost'
       const wants = this.#turn.take()
@@ -346,11 +347,17 @@ export class TurnRunner implements Execution {
   }
 
   #armStallTimer(stalled: boolean): void {
-    clearTimeout(this.#stallTimer)
     if (!stalled) return
-    const stall = () => this.#params.events.emit('run.stalled', this.#writer.facts)
-    this.#stallTimer = setTimeout(stall, this.#params.options.stallMs)
+    this.#stallTimer = setTimeout(() => {
+      this.#params.stalled.add(this.row.id)
+      this.#params.events.emit('run.stalled', this.#writer.facts)
+    }, this.#params.options.stallMs)
     this.#stallTimer.unref()
+  }
+
+  #endStall(): void {
+    clearTimeout(this.#stallTimer)
+    this.#params.stalled.delete(this.row.id)
   }
 }
 

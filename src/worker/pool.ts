@@ -42,10 +42,20 @@ export class RunPool {
   constructor(params: PoolParams) {
     this.#params = params
     const { lease, store, context } = params
-    const { commits, news, events, registry, routing, options, log, naming, inDevelopment } =
-      context
+    const {
+      commits,
+      news,
+      events,
+      registry,
+      routing,
+      options,
+      log,
+      naming,
+      inDevelopment,
+      stalled,
+    } = context
     const parts = { store, commits, news, events, registry, routing, options, naming }
-    this.#execution = { ...parts, inDevelopment, lease, log }
+    this.#execution = { ...parts, inDevelopment, stalled, lease, log }
     // A run kept in memory goes on with the body it began with: in development, the code may have changed since.
     const runs = inDevelopment ? 0 : options.residentRuns
     this.#residents = new Residents({ runs, bytes: options.residentBytes })

@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { Gate } from '../worker/gate.ts'
 import { Deployments } from './deployments.ts'
 
@@ -18,6 +19,23 @@ test.group('Bodies that stall', (group) => {
     engine.on('run.stalled', ({ runId }) => stalled.resolve(runId))
     await engine.start('main', undefined, 'run')
     assert.equal(await stalled.promise, 'run')
+  })
+
+  test('a run whose body has stalled counts as stranded until it has ended (P4)', async ({
+    assert,
+  }) => {
+    const stalled = Promise.withResolvers<void>()
+    const { engine } = await deployments.deploy(
+      { main: () => new Promise(() => {}) },
+      { stallMs: 5 }
+    )
+    engine.on('run.stalled', () => stalled.resolve())
+    await engine.start('main', undefined, 'run')
+    await stalled.promise
+    assert.deepEqual(await engine.findStranded(), [{ runId: 'run', reason: 'stalled' }])
+    await engine.cancel('run')
+    await engine.waitForRun('run')
+    while ((await engine.findStranded()).length > 0) await nextRound()
   })
 
   test('a body that waits for a long step or for the outside does not', async ({ assert }) => {
