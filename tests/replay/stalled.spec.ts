@@ -35,7 +35,11 @@ test.group('Bodies that stall', (group) => {
     assert.deepEqual(await engine.findStranded(), [{ runId: 'run', reason: 'stalled' }])
     await engine.cancel('run')
     await engine.waitForRun('run')
-    while ((await engine.findStranded()).length > 0) await nextRound()
+    let left = await engine.findStranded()
+    while (left.length > 0) {
+      await nextRound()
+      left = await engine.findStranded()
+    }
   })
 
   test('a body that waits for a long step or for the outside does not', async ({ assert }) => {
