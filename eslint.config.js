@@ -25,6 +25,18 @@ const impureGlobals = [
   message: 'Time, ids and randomness are arguments here: core and replay are pure.',
 }))
 
+const timers = [
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'clearTimeout',
+  'clearInterval',
+  'clearImmediate',
+].map((name) => ({
+  name,
+  message: 'Import it from node:timers: fake timers of an application replace the global one.',
+}))
+
 /** A Date made of an instant that was given is a value; these read the clock. */
 const clockReadings = [
   'NewExpression[callee.name="Date"][arguments.length=0]',
@@ -69,6 +81,11 @@ export default configPkg(
       ],
       'no-restricted-syntax': ['error', ...asAny],
     },
+  },
+  {
+    name: 'Timers that a test of an application cannot stop',
+    files: ['src/engine/**/*.ts', 'src/worker/**/*.ts', 'src/stores/**/*.ts'],
+    rules: { 'no-restricted-globals': ['error', ...timers] },
   },
   {
     name: 'Purity of core and replay',

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers'
 import type { ChildOutcome } from '../core/history.ts'
 import type { Store } from '../contracts/store.ts'
 import type { KnownChild } from '../replay/operation.ts'
@@ -11,8 +12,6 @@ interface ChildrenReaderParams {
   signal: AbortSignal
 }
 
-// Taken when the module is loaded, so that a test's fake timers do not stop the engine.
-const { setTimeout } = globalThis
 const RETRY_MS = 500
 
 /** Reads what became of the children of one run's operations: tried again until it is known, or nobody wants it. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../core/change_set.ts'
 import type { RunStore } from '../contracts/store.ts'

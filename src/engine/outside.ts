@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { OutsideEvent } from '../replay/operation.ts'
 import type { Turn } from '../replay/turn.ts'
@@ -14,9 +15,6 @@ interface OutsideParams {
   /** Number of the newest inbox entry that earlier turns have taken. */
   inboxLoaded: number
 }
-
-// Taken when the module is loaded, so that a test's fake timers do not stop the engine.
-const { setTimeout, clearTimeout } = globalThis
 
 /** What a turn is told of the outside: the entries of its run's inbox, and that due times have come. */
 export class Outside {

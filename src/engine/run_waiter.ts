@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { RunStanding } from '../contracts/store.ts'
 import { decode } from '../core/payload.ts'
 import { isTerminal, type RunStatus } from '../core/run.ts'

@@ -1,3 +1,4 @@
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { TurnEnd } from '../core/change_set.ts'
 import type { HistoryRecord } from '../core/history.ts'
@@ -20,8 +21,6 @@ import { RunWriter, type TurnEnding } from './run_writer.ts'
 import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
 
-// Taken when the module is loaded, so that a test's fake timers do not stop the engine.
-const { setImmediate, setTimeout, clearTimeout } = globalThis
 const ABORT_GRACE_MS = 5_000
 const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled'])
 

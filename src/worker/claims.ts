@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import type { Store } from '../contracts/store.ts'
 import type { FlushNews } from '../core/change_set.ts'
 import { ordinaryKey, suspectKey } from '../core/name.ts'

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 /** What one pass of a loop answers: in how many ms to look again, at the latest. */
 export type Pass = () => Promise<number>
 

@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { clearInterval, setInterval } from 'node:timers'
 import { Worker } from 'node:worker_threads'
 
 /** How often the main loop shows that it turns, as a share of `hangMs`. */

@@ -1,3 +1,4 @@
+import { setInterval } from 'node:timers'
 import { workerData } from 'node:worker_threads'
 
 /** What the main thread hands over. */

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers'
 import type { EmitsRunEvents, WorkEvent } from './run_log.ts'
 
 const KINDS = [

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { E_ENGINE_STOPPED } from '../../../errors.ts'
 import type { PgClient } from './driver.ts'

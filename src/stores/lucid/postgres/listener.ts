@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { FlushNews } from '../../../core/change_set.ts'
 import type { Notices } from './notices.ts'
 import { channelOf, notify } from './notify.ts'

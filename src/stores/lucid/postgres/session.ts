@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { Value } from '../dialect.ts'
 import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
 import { errorClass, PostgresDeadlineError } from './error_class.ts'

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers'
 /** How often the database is asked whether others have written; it takes a few microseconds. */
 const POLL_MS = 50
 
