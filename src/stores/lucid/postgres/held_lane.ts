@@ -61,7 +61,7 @@ export class HeldLane {
     const answer = Promise.withResolvers<Answer>()
     this.#runs.set(key, [...waiting, { write, since: performance.now(), answer }])
     if (this.#isClosed) this.#rejectAll()
-    else this.#working ??= this.#work().finally(() => (this.#working = null))
+    else this.#working ??= this.#work()
     return { type: 'held', answer: answer.promise }
   }
 
@@ -76,7 +76,16 @@ export class HeldLane {
     await this.#working
   }
 
+  /** What comes while the connection is being closed is tried too. */
   async #work(): Promise<void> {
+    do {
+      await this.#drain()
+      await this.#onEmpty().catch(() => undefined)
+    } while (this.#runs.size > 0)
+    this.#working = null
+  }
+
+  async #drain(): Promise<void> {
     let pause = FIRST_PAUSE_MS
     while (this.#runs.size > 0) {
       let isAnyDone = false
@@ -84,7 +93,6 @@ export class HeldLane {
       pause = isAnyDone ? FIRST_PAUSE_MS : Math.min(pause * 2, LAST_PAUSE_MS)
       if (this.#runs.size > 0) await delay(pause)
     }
-    await this.#onEmpty()
   }
 
   /** Whether the writes of the run have been answered. */
