@@ -62,6 +62,12 @@ export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
   'E_INVALID_DURATION'
 )
 
+export const E_INVALID_PRIORITY = createError<[value: string]>(
+  'Invalid priority %s. Use 0 (first), 1 (the default), 2 or 3',
+  'E_INVALID_PRIORITY',
+  400
+)
+
 export const E_INVALID_CURSOR = createError<[value: string]>(
   'Invalid cursor %s. Pass "next" of the page before as it is, or no cursor for the first page',
   'E_INVALID_CURSOR',

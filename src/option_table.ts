@@ -1,3 +1,7 @@
+import { LONGEST_TIMER_MS } from './core/duration.ts'
+import { isName } from './core/name.ts'
+import { DEFAULT_MAX_PAYLOAD_BYTES } from './core/payload.ts'
+import { namesWorkflow } from './core/workflow_name.ts'
 import type { LazyWorkflowTarget } from './types/workflow.ts'
 
 /** What an option may be: the words for it, and the test. */
@@ -24,24 +28,6 @@ function option<T>(
   return { ...kind, ...row }
 }
 
-/** Whether a value can name a workflow; a function is called only when the workflow is needed. */
-function namesWorkflow(value: unknown): boolean {
-  if (typeof value === 'string') return NAME.test(value)
-  if (typeof value === 'function') {
-    // A class that is no workflow would be called later, and throw a TypeError far away from the configuration.
-    const isClass = Function.prototype.toString.call(value).startsWith('class')
-    return !isClass || namesWorkflow(Reflect.get(value, 'workflow'))
-  }
-  return typeof value === 'object' && value !== null && isRef(value)
-}
-
-function isRef(value: object): boolean {
-  const name: unknown = Reflect.get(value, 'name')
-  const version: unknown = Reflect.get(value, 'version')
-  const isName = (text: unknown) => typeof text === 'string' && NAME.test(text)
-  return isName(name) && (version === undefined || isName(version))
-}
-
 function positiveInteger(expected: string): OptionKind<number> {
   return {
     expected,
@@ -49,23 +35,19 @@ function positiveInteger(expected: string): OptionKind<number> {
   }
 }
 
-/** setTimeout counts in 31 bits; a longer wait would fire at once. */
-const LONGEST_MS = 2_147_483_647
 const milliseconds: OptionKind<number> = {
-  expected: `a whole number of milliseconds from 1 to ${LONGEST_MS}`,
+  expected: `a whole number of milliseconds from 1 to ${LONGEST_TIMER_MS}`,
   accepts: (value): value is number =>
-    Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= LONGEST_MS,
+    Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= LONGEST_TIMER_MS,
 }
 const boolean: OptionKind<boolean> = {
   expected: 'true or false',
   accepts: (value): value is boolean => typeof value === 'boolean',
 }
 // Names meet the database's columns, file names and log lines, so they obey the rule for ids.
-const NAME = /^[^\s\p{C}]{1,200}$/u
 const name: OptionKind<string | null> = {
   expected: 'a name of 1 to 200 characters without white space',
-  accepts: (value): value is string | null =>
-    value === null || (typeof value === 'string' && NAME.test(value)),
+  accepts: (value): value is string | null => value === null || isName(value),
 }
 const cap: OptionKind<number | null> = {
   expected: 'a whole number of recoveries, at least 1',
@@ -75,9 +57,7 @@ const cap: OptionKind<number | null> = {
 const names: OptionKind<readonly string[]> = {
   expected: 'a list of at least one name of 1 to 200 characters without white space',
   accepts: (value): value is readonly string[] =>
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((item) => typeof item === 'string' && NAME.test(item)),
+    Array.isArray(value) && value.length > 0 && value.every(isName),
 }
 const path: OptionKind<string | null> = {
   expected: 'a path, absolute or from the root of the application',
@@ -133,7 +113,7 @@ export const OPTIONS = {
     meaning: 'History of suspended runs that a worker keeps in memory.',
   }),
   maxPayloadBytes: option(positiveInteger('a whole number of bytes, at least 1'), {
-    default: 1024 * 1024,
+    default: DEFAULT_MAX_PAYLOAD_BYTES,
     unit: 'bytes',
     meaning: 'Largest input, output, error or signal, as it is stored.',
   }),

@@ -4,6 +4,7 @@ import { currentScope } from './engine/scope.ts'
 import { declareStep, type StepClass } from './engine/step_declarations.ts'
 import { stampStep } from './engine/step_stamp.ts'
 import { checkName } from './core/name.ts'
+import { checkStepTerms } from './core/step_terms.ts'
 import { E_INVALID_STEP, E_STEP_CALLED_DIRECTLY } from './errors.ts'
 import type { StepContext, StepHandler, StepOptions, StepRef } from './types/step.ts'
 
@@ -13,6 +14,7 @@ function refuseInBody(name: string): void {
 
 function checkStep(name: string, options: StepOptions): void {
   checkName('step name', name)
+  checkStepTerms(name, options)
   checkSchema(options.input, `"input" of step "${name}"`)
   checkSchema(options.output, `"output" of step "${name}"`)
 }
@@ -21,7 +23,7 @@ function checkStep(name: string, options: StepOptions): void {
  * Makes a step of a function: run it in a body by `ctx.step(theStep, input)`. It registers when its module is
  * evaluated. Called inside a body it throws E_STEP_CALLED_DIRECTLY; elsewhere it is the function.
  *
- * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA
+ * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP
  */
 export function defineStep<I, O>(
   name: string,
@@ -30,7 +32,8 @@ export function defineStep<I, O>(
 ): StepRef<I, O> {
   const file = callerFile()
   checkStep(name, options)
-  if (typeof handler !== 'function') throw new E_INVALID_STEP([name, 'its handler is no function'])
+  if (typeof handler !== 'function')
+    throw new E_INVALID_STEP([name, 'its handler is not a function. Pass (input, step) => ...'])
 
   const guarded = async (input: I, step: StepContext): Promise<O> => {
     refuseInBody(name)
@@ -53,7 +56,7 @@ export function defineStep<I, O>(
  * a name is given. It registers when its module is evaluated. Called inside a body it throws E_STEP_CALLED_DIRECTLY;
  * elsewhere it is the method.
  *
- * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA
+ * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP
  */
 export function Step(
   nameOrOptions: string | (StepOptions & { name?: string | undefined }) = {}
@@ -72,7 +75,11 @@ export function Step(
     const owner = (isStatic ? target : target.constructor) as StepClass
     const name = givenName ?? `${owner.name}.${String(key)}`
     const method = descriptor?.value
-    if (method === undefined) throw new E_INVALID_STEP([name, '@Step() decorates methods only'])
+    if (method === undefined)
+      throw new E_INVALID_STEP([
+        name,
+        '@Step() decorates methods only. Make a step of a function with defineStep()',
+      ])
     checkStep(name, options)
 
     const guarded = function (this: unknown, ...args: Parameters<typeof method>) {

@@ -85,11 +85,23 @@ test.group('Options | refusals', () => {
     { title: 'a wait too long for a timer', options: { pollMs: 2 ** 31 }, message: /"pollMs"/ },
     { title: 'no namespaces', options: { namespaces: [] }, message: /"namespaces"/ },
     { title: 'a name with white space', options: { origin: 'a b' }, message: /"origin"/ },
+    {
+      title: 'a namespace that no run can have',
+      options: { namespaces: ['a😀'] },
+      message: /"namespaces"/,
+    },
   ]) {
     test(`refuses ${title}`, ({ assert }) => {
       assert.throws(() => resolveOptions(options), message)
     })
   }
+})
+
+test.group('Options | names', () => {
+  test('a namespace that a run can have is accepted', ({ assert }) => {
+    const joined = 'a\u200db'
+    assert.deepEqual(resolveOptions({ namespaces: [joined] }).namespaces, [joined])
+  })
 })
 
 class Plain {}

@@ -83,6 +83,21 @@ test.group('Step | declaration', (group) => {
     assert.deepEqual(registry.step('Alerts.page')?.options, { retries: 7 })
   })
 
+  test('refuses terms of its attempts that are out of range, of a function and of a method', ({
+    assert,
+  }) => {
+    const says = /Invalid step "spec\.terms": "timeoutMs" is "5s"\. Pass a whole number/
+    const timeoutMs = '5s' as never
+    assert.throws(() => defineStep('spec.terms', () => {}, { timeoutMs }), says)
+    assert.throws(() => {
+      class Terms {
+        @Step({ name: 'spec.terms', timeoutMs })
+        static work() {}
+      }
+      return Terms
+    }, says)
+  })
+
   test('refuses a schema that is no Standard Schema, and a name with white space', ({ assert }) => {
     assert.throws(
       () => defineStep('spec.schema', () => {}, { input: { type: 'object' } as never }),

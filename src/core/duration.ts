@@ -1,5 +1,8 @@
 import { E_INVALID_DURATION } from '../errors.ts'
 
+/** Timers count in 31 bits of milliseconds; a longer wait would fire at once. */
+export const LONGEST_TIMER_MS = 2_147_483_647
+
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE

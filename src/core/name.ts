@@ -11,7 +11,8 @@ const SURROGATE = /[\ud800-\udfff]/
 const CONTROL = /\p{Cc}/u
 const WHITE_SPACE = /\s/
 
-function problemOf(value: unknown): string | null {
+/** Why `value` cannot be an id, a name, a tag or a token; null = it can. */
+export function problemOfName(value: unknown): string | null {
   if (typeof value !== 'string') return 'it is not a string'
   if (value.length === 0) return 'it is empty'
   if (value.length > MAX_NAME_LENGTH) return `it has ${value.length} characters`
@@ -20,6 +21,10 @@ function problemOf(value: unknown): string | null {
   if (SURROGATE.test(value))
     return 'it contains a surrogate (a character such as an emoji, or half of one)'
   return null
+}
+
+export function isName(value: unknown): value is string {
+  return problemOfName(value) === null
 }
 
 function shown(value: unknown): string {
@@ -34,7 +39,7 @@ function shown(value: unknown): string {
  * @param kind what it is, for the message: `run id`, `workflow name`, `signal token`
  */
 export function checkName(kind: string, value: unknown): string {
-  const problem = problemOf(value)
+  const problem = problemOfName(value)
   if (typeof value === 'string' && problem === null) return value
   throw new E_INVALID_NAME([kind, shown(value), problem ?? 'it is not a string'])
 }

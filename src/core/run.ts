@@ -1,3 +1,5 @@
+import { E_INVALID_PRIORITY } from '../errors.ts'
+
 /** Statuses of a run. The last four are terminal: nothing but an explicit requeue leaves `failed` or `dead`. */
 export const RUN_STATUSES = [
   'pending',
@@ -17,6 +19,14 @@ export type RunPhase = 'body' | 'unwinding' | 'following'
 export const PRIORITIES = [0, 1, 2, 3] as const
 /** Lower is sooner. */
 export type RunPriority = (typeof PRIORITIES)[number]
+
+/** Returns `value` if it is a priority; else throws `E_INVALID_PRIORITY`: no worker would ever claim the run. */
+export function checkPriority(value: unknown): RunPriority {
+  const priority = PRIORITIES.find((known) => known === value)
+  if (priority === undefined) throw new E_INVALID_PRIORITY([String(value)])
+  return priority
+}
+
 export const DEFAULT_PRIORITY: RunPriority = 1
 
 /** The layout of rows and history that this version writes and claims. */

@@ -1,4 +1,5 @@
 import { SchemaValidationError } from '../errors.ts'
+import { problemOfName } from './name.ts'
 
 /** What an application finds its runs by. Stored as JSON, so that a date is its ISO text; null takes one away. */
 export type SearchAttributes = Readonly<Record<string, string | number | boolean | Date | null>>
@@ -6,7 +7,6 @@ export type SearchAttributes = Readonly<Record<string, string | number | boolean
 /** Search attributes as they are stored. */
 export type StoredAttribute = string | number | boolean
 
-const MAX_NAME_LENGTH = 200
 /** What the column of values holds, in bytes of JSON. */
 const MAX_VALUE_BYTES = 512
 
@@ -19,7 +19,9 @@ export function storedAttributes(values: unknown): Record<string, StoredAttribut
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue
     const plain: unknown = value instanceof Date ? isoText(value) : value
-    const message = problemOfName(name) ?? problemOfValue(plain)
+    const nameProblem = problemOfName(name)
+    const message =
+      nameProblem === null ? problemOfValue(plain) : `the name cannot be used: ${nameProblem}`
     if (message === null) stored[name] = plain as StoredAttribute | null
     else issues.push({ message, path: [name] })
   }
@@ -34,13 +36,6 @@ export function attributeText(value: StoredAttribute | Date): string {
 
 function isoText(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
-}
-
-function problemOfName(name: string): string | null {
-  const fits = name.length >= 1 && name.length <= MAX_NAME_LENGTH && !/[\p{Cc}\s]/u.test(name)
-  return fits && name.isWellFormed()
-    ? null
-    : `a name has 1 to ${MAX_NAME_LENGTH} characters, without white space and control characters`
 }
 
 function problemOfValue(value: unknown): string | null {

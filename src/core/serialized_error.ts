@@ -18,7 +18,8 @@ export interface SerializedError {
 }
 
 const MAX_CAUSES = 5
-const MAX_CODE_LENGTH = 200
+/** Longer codes are recorded shortened. */
+export const MAX_CODE_LENGTH = 200
 const MAX_TEXT_LENGTH = 32_768
 const MAX_ERRORS_LISTED = 20
 const MAX_SHORT_LENGTH = 1000

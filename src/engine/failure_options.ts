@@ -1,4 +1,6 @@
 import { parseDuration } from '../core/duration.ts'
+import { MAX_CODE_LENGTH } from '../core/serialized_error.ts'
+import { namesWorkflow } from '../core/workflow_name.ts'
 import { E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
 import type { FailureRoute, LazyWorkflowTarget, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
@@ -6,9 +8,6 @@ import { codeOf } from './failure_routing.ts'
 
 type Given = Pick<WorkflowOptions, 'executionTimeout' | 'deadLetterWorkflow' | 'onError'>
 type Checked = Pick<WorkflowDefinition, 'timeoutMs' | 'deadLetterWorkflow' | 'onError'>
-
-/** Longer codes are recorded shortened. */
-const MAX_CODE_LENGTH = 200
 
 /** The checked options of a workflow that say what becomes of its failures. Throws E_INVALID_WORKFLOW. */
 export function failureOptions(name: string, given: Given): Checked {
@@ -26,7 +25,7 @@ export function failureOptions(name: string, given: Given): Checked {
     if (first) refuse(ambiguous(code, [first.workflow, route.workflow]))
     seen.set(code, route)
   }
-  if (deadLetterWorkflow !== null && !isTarget(deadLetterWorkflow))
+  if (deadLetterWorkflow !== null && !namesWorkflow(deadLetterWorkflow))
     refuse(`"deadLetterWorkflow" names no workflow. ${HOW_TO_NAME}`)
   const timeoutMs = executionTimeout === undefined ? null : parseDuration(executionTimeout)
   return { timeoutMs, deadLetterWorkflow, onError }
@@ -50,7 +49,7 @@ function problemOf(route: unknown): string | null {
       `a route in "onError" has an invalid code, ${JSON.stringify(recorded ?? String(code))}: use 1 to ` +
       `${MAX_CODE_LENGTH} characters without control characters, or leave it out for the route that takes the rest`
     )
-  if (!isTarget(workflow))
+  if (!namesWorkflow(workflow))
     return `the route for "${recorded ?? '*'}" in "onError" names no workflow. ${HOW_TO_NAME}`
   return null
 }
@@ -63,14 +62,6 @@ function isOwnCode(code: FailureRoute['code'] & object): boolean {
 
 function isCode(code: string): boolean {
   return code.length >= 1 && code.length <= MAX_CODE_LENGTH && !/\p{Cc}/u.test(code)
-}
-
-function isTarget(value: unknown): value is LazyWorkflowTarget {
-  if (typeof value === 'string') return value !== ''
-  if (typeof value === 'function') return true
-  return (
-    typeof value === 'object' && value !== null && typeof Reflect.get(value, 'name') === 'string'
-  )
 }
 
 function ambiguous(

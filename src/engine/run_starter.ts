@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Store, TransactionalStore } from '../contracts/store.ts'
 import { checkName } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
-import { DEFAULT_PRIORITY, type NewRun, type RunRow } from '../core/run.ts'
+import { checkPriority, DEFAULT_PRIORITY, type NewRun, type RunRow } from '../core/run.ts'
 import { E_STORE_NOT_TRANSACTIONAL, E_UNKNOWN_WORKFLOW } from '../errors.ts'
 import { nearestName } from '../nearest_name.ts'
 import type { NamedWorkflow } from '../replay/context.ts'
@@ -90,7 +90,7 @@ export class RunStarter {
     return newRun(named, {
       id: runId === undefined ? newRunId() : checkName('run id', runId),
       namespace: checkName('namespace', namespace),
-      priority,
+      priority: checkPriority(priority),
       input: encode(input, { label: 'input', maxBytes: maxPayloadBytes }),
       createdBy: randomUUID(),
       tags: tags.map((tag) => checkName('tag', tag)),

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
+import { isWorkflowRef } from '../core/workflow_name.ts'
 import { E_CIRCULAR_WORKFLOW_IMPORT, E_INVALID_WORKFLOW } from '../errors.ts'
-import type { LazyWorkflowTarget, WorkflowClass, WorkflowRef } from '../types/workflow.ts'
+import type { LazyWorkflowTarget, WorkflowClass } from '../types/workflow.ts'
 import { fileOfUrl } from './call_site.ts'
 import type { Registry } from './registry.ts'
 import {
@@ -42,17 +43,11 @@ export function explainCircularImport(error: unknown, file?: string): unknown {
   return new E_CIRCULAR_WORKFLOW_IMPORT([reader ?? 'a workflow file', other], { cause: error })
 }
 
-function isRef(value: unknown): value is WorkflowRef {
-  return (
-    typeof value === 'object' && value !== null && typeof Reflect.get(value, 'name') === 'string'
-  )
-}
-
 /** A target for a message: the name of the workflow where it has one. */
 export function shownTarget(target: unknown): string {
   if (typeof target === 'string') return target
   if (isWorkflowClass(target)) return target.workflow?.name ?? target.name
-  return isRef(target) ? target.name : inspect(target, { depth: 0 })
+  return isWorkflowRef(target) ? target.name : inspect(target, { depth: 0 })
 }
 
 function nameOfClass(target: WorkflowClass, environment: TargetEnvironment): NamedWorkflow {
@@ -77,7 +72,7 @@ export function nameOfWorkflow(
 ): NamedWorkflow | undefined {
   if (typeof target === 'string') return { name: target }
   if (isWorkflowClass(target)) return nameOfClass(target, environment)
-  if (isRef(target)) return { name: target.name, version: target.version }
+  if (isWorkflowRef(target)) return { name: target.name, version: target.version }
   return undefined
 }
 

@@ -6,6 +6,7 @@ import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
 import { DEFAULT_PRIORITY, type RunRow } from '../core/run.ts'
 import type { SearchAttributes } from '../core/search_attributes.ts'
+import { checkStepTerms } from '../core/step_terms.ts'
 import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
 import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
@@ -73,6 +74,7 @@ export class RunContext implements WorkflowCtx {
   step(step: unknown, input?: unknown, call: StepCall<never> = {}): Promise<any> {
     return this.#call('step()', () => {
       const name = this.#params.stepName(step)
+      checkStepTerms(name, call)
       const work = { input: this.#encode(input, `input of step ${name}`) }
       return stepOperation({ kind: 'step', name, work, call, compensation: this.#undo(call) })
     })
@@ -83,15 +85,14 @@ export class RunContext implements WorkflowCtx {
     fn: (step: StepContext) => T | Promise<T>,
     call: StepCall<T> = {}
   ): Promise<T> {
-    return this.#call('localStep()', () =>
-      stepOperation({
-        kind: 'local_step',
-        name: checkName('step name', name),
-        work: { local: fn },
-        call,
+    return this.#call('localStep()', () => {
+      checkStepTerms(checkName('step name', name), call)
+      const work = { local: fn }
+      return stepOperation({
+        ...{ kind: 'local_step', name, work, call },
         compensation: this.#undo(call),
       })
-    )
+    })
   }
 
   upsertSearchAttributes(values: SearchAttributes): Promise<void> {

@@ -102,6 +102,40 @@ test.group('What a body gets from ctx', (group) => {
     assert.deepEqual(said, ['went on'])
   })
 
+  test('terms of a call that are out of range are E_INVALID_STEP, and take no position', async ({
+    assert,
+  }) => {
+    const caught: string[] = []
+    let attempts = 0
+    const main = async (ctx: WorkflowCtx) => {
+      const failing = () => {
+        attempts++
+        throw new Error('never called')
+      }
+      for (const call of [
+        () => ctx.localStep('a', failing, { retries: Number.NaN }),
+        () => ctx.localStep('a', failing, { timeoutMs: 3e9 }),
+        () => ctx.step('b', null, { backoffMs: -1 }),
+      ])
+        await call().catch((error: Error) => void caught.push(error.message.split('.')[0]!))
+      return ctx.localStep('c', () => 1)
+    }
+    await deployments.deploy({ main })
+    await deployments.start()
+    const run = await deployments.rest()
+    assert.deepEqual([run.output, attempts], [1, 0])
+    assert.deepEqual(caught, [
+      'Invalid step "a": "retries" is NaN',
+      'Invalid step "a": "timeoutMs" is 3000000000',
+      'Invalid step "b": "backoffMs" is -1',
+    ])
+    const history = await deployments.engine.getHistory(run.id)
+    assert.deepEqual(
+      history?.records.map(({ seq, name }) => [seq, name]),
+      [[0, 'c']]
+    )
+  })
+
   test('an operation inside a step is E_NESTED_OPERATION where it is called', async ({
     assert,
   }) => {
