@@ -39,13 +39,21 @@ export function crashingStore<S extends Store>(
   { point, kill = killProcess }: CrashParams
 ): CrashingStore<S> {
   let writes = 0
+  /** Two may be under way at once, where the database is asked by several connections. */
+  let begun = 0
   const isAt = (moment: CrashMoment, write: number) =>
     point !== null && point.moment === moment && point.write === write
+
+  function begin(): void {
+    begun++
+    if (isAt('before', begun)) kill()
+  }
 
   async function counted<T>(call: () => Promise<T>, isWrite: (result: T) => boolean): Promise<T> {
     const result = await call()
     if (!isWrite(result)) return result
     writes++
+    begun = Math.max(begun, writes)
     if (isAt('answered', writes)) kill()
     if (isAt('after', writes)) setImmediate(kill)
     return result
@@ -53,22 +61,22 @@ export function crashingStore<S extends Store>(
 
   const crashing: Pick<Store, 'commit' | 'claim' | 'registerWorker'> = {
     commit(batch) {
-      if (batch.length > 0 && isAt('before', writes + 1)) kill()
+      if (batch.length > 0) begin()
       return counted(
         () => store.commit(batch),
         () => batch.length > 0
       )
     },
     async claim(request) {
-      const isNext = request.limit > 0 && isAt('before', writes + 1)
-      if (isNext && (await store.nextDueIn(request.claimKeys)) === 0) kill()
+      const isAsked = point?.moment === 'before' && request.limit > 0
+      if (isAsked && (await store.nextDueIn(request.claimKeys)) === 0) begin()
       return counted(
         () => store.claim(request),
         (rows) => rows.length > 0
       )
     },
     registerWorker(worker) {
-      if (isAt('before', writes + 1)) kill()
+      begin()
       return counted(
         () => store.registerWorker(worker),
         () => true

@@ -1,15 +1,15 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StoredRun } from '../../src/contracts/store.ts'
 import type { HistoryRecord, Wait } from '../../src/core/history.ts'
-import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import type { CrashMoment, CrashPoint } from '../../src/testing/crash_store.ts'
-import { connectTo, SqliteDatabase } from '../stores/sqlite_database.ts'
+import type { CrashDatabases } from './crash_databases.ts'
+import { type CrashDatabase, withStore } from './crash_database.ts'
 import type { CrashOrder, CrashReport } from './crash_process.ts'
 import { attemptId, Effects } from './effects.ts'
 import { ForkedProcess } from './forked_process.ts'
-import { LIFE } from './scenario.ts'
+import { LIFE, type Scenario } from './scenario.ts'
 import { type ScenarioName, SCENARIOS } from './scenarios.ts'
 
 /** What the database and the world look like at one moment. */
@@ -27,97 +27,110 @@ export interface Survived {
   report: CrashReport
 }
 
+/** A claim may take what has become due since it was looked for: no process can be killed before that write. */
+const MISSES = 5
+
 type CrashProcess = ForkedProcess<CrashReport>
 
 /** Makes processes die at chosen points of a scenario, and others take it to its end. */
 export class CrashPoints {
-  #scenario: ScenarioName
+  #name: ScenarioName
   #directory: string
   #count = 0
-  #template: SqliteDatabase
+  #databases: CrashDatabases
   #spares = new Set<CrashProcess>()
 
   private constructor(
-    scenario: ScenarioName,
-    params: { directory: string; template: SqliteDatabase }
+    name: ScenarioName,
+    params: { directory: string; databases: CrashDatabases }
   ) {
-    this.#scenario = scenario
+    this.#name = name
     this.#directory = params.directory
-    this.#template = params.template
+    this.#databases = params.databases
   }
 
-  static async of(scenario: ScenarioName): Promise<CrashPoints> {
+  static async of(name: ScenarioName, databases: CrashDatabases): Promise<CrashPoints> {
     const directory = await mkdtemp(join(tmpdir(), 'durable-crash-'))
-    return new CrashPoints(scenario, { directory, template: await SqliteDatabase.create() })
+    return new CrashPoints(name, { directory, databases })
   }
 
   async close(): Promise<void> {
     for (const spare of this.#spares) await spare.kill()
-    await this.#template.remove()
     await rm(this.#directory, { recursive: true })
   }
 
   /** The scenario without a kill. */
-  async undisturbed(): Promise<{ end: Picture; report: CrashReport }> {
-    const process = this.#fork()
-    const order = await this.#order(null)
-    process.tell(order)
-    const report = await process.heard()
-    await process.kill()
-    return { end: await this.#picture(order), report }
+  undisturbed(): Promise<{ end: Picture; report: CrashReport }> {
+    return this.#onDatabase(async (database) => {
+      const process = this.#fork()
+      const order = await this.#order(database, null)
+      process.tell(order)
+      const report = await process.heard()
+      await process.kill()
+      return { end: await this.#picture(database, order), report }
+    })
   }
 
   /**
-   * Kills one process after the other at writes 1, 2, ... until one comes to the end of the scenario alive, and not
-   * before `atLeast` writes. Each process that takes a scenario to its end is the next to be killed.
+   * Kills one process after the other at writes 1, 2, ... until one comes to the end of the scenario with fewer.
+   * Resolves to their number. Each process that takes a scenario to its end is the next to be killed.
    */
-  async each(
-    moment: CrashMoment,
-    params: { atLeast: number; check: (survived: Survived) => void }
-  ): Promise<number> {
-    let process = this.#fork()
-    let points = 0
-    for (let write = 1; ; write++) {
-      const point = { moment, write }
-      const order = await this.#order(point)
-      const successor = this.#fork()
-      process.tell(order)
-      const lived = await process.next()
-      if (lived && write > params.atLeast) {
-        await Promise.all([process.kill(), successor.kill()])
-        return points
-      }
-      if (lived) {
-        await process.kill()
+  each(moment: CrashMoment, check: (survived: Survived) => void): Promise<number> {
+    return this.#onDatabase(async (database) => {
+      let process = this.#fork()
+      let misses = 0
+      for (let write = 1; misses < MISSES;) {
+        const point = { moment, write }
+        const order = await this.#order(database, point)
+        const successor = this.#fork()
+        process.tell(order)
+        const lived = await process.next()
+        if (lived) {
+          await process.kill()
+          if (lived.writes < write) return write - 1
+          misses++
+        } else {
+          this.#refuseOtherDeaths(process)
+          const killed = [await this.#picture(database, order)]
+          successor.tell({ ...order, point: null })
+          const report = await successor.heard()
+          check({ point, killed, end: await this.#picture(database, order), report })
+          misses = 0
+          write++
+        }
         process = successor
-        continue
       }
-      this.#refuseOtherDeaths(process)
-      points++
-      const killed = [await this.#picture(order)]
-      successor.tell({ ...order, point: null })
-      const report = await successor.heard()
-      params.check({ point, killed, end: await this.#picture(order), report })
-      process = successor
-    }
+      throw new Error(`${MISSES} processes in a row began a write without being seen to`)
+    })
   }
 
   /** Kills up to `lives` processes at the same point of their lives until one comes to the end alive. */
-  async again(point: CrashPoint, lives: number): Promise<Survived> {
-    const order = await this.#order(point)
-    const killed: Picture[] = []
-    while (killed.length < lives) {
-      const process = this.#fork()
-      process.tell(order)
-      const report = await process.next()
-      if (report) {
-        await process.kill()
-        return { point, killed, end: await this.#picture(order), report }
+  again(point: CrashPoint, lives: number): Promise<Survived> {
+    return this.#onDatabase(async (database) => {
+      const order = await this.#order(database, point)
+      const killed: Picture[] = []
+      while (killed.length < lives) {
+        const process = this.#fork()
+        process.tell(order)
+        const report = await process.next()
+        if (report) {
+          await process.kill()
+          return { point, killed, end: await this.#picture(database, order), report }
+        }
+        this.#refuseOtherDeaths(process)
+        killed.push(await this.#picture(database, order))
       }
-      this.#refuseOtherDeaths(process)
-      killed.push(await this.#picture(order))
-    }
-    throw new Error(`The scenario has not ended after ${lives} kills`)
+      throw new Error(`The scenario has not ended after ${lives} kills`)
+    })
+  }
+
+  async #onDatabase<T>(work: (database: CrashDatabase) => Promise<T>): Promise<T> {
+    const database = await this.#databases.take()
+    const { prepare = async () => {} }: Scenario = SCENARIOS[this.#name]
+    await database.prepare(prepare)
+    const result = await work(database)
+    this.#databases.giveBack(database)
+    return result
   }
 
   #refuseOtherDeaths(process: CrashProcess): void {
@@ -132,25 +145,21 @@ export class CrashPoints {
     return process
   }
 
-  async #order(point: CrashPoint | null): Promise<CrashOrder> {
-    const name = join(this.#directory, String(this.#count++))
-    await copyFile(this.#template.file, `${name}.sqlite3`)
-    const effects = `${name}.effects`
-    return { scenario: this.#scenario, database: `${name}.sqlite3`, effects, point }
+  async #order(database: CrashDatabase, point: CrashPoint | null): Promise<CrashOrder> {
+    const effects = join(this.#directory, `${this.#count++}.effects`)
+    return { scenario: this.#name, database: await database.begin(), effects, point }
   }
 
-  async #picture({ database, effects }: CrashOrder): Promise<Picture> {
-    const db = connectTo(database)
-    const store = new LucidStore({ db })
-    await store.open()
+  async #picture(database: CrashDatabase, { database: address, effects }: CrashOrder) {
+    await database.quiet()
     const runs: Picture['runs'] = new Map()
-    for (const id of Object.keys(SCENARIOS[this.#scenario].outcomes)) {
-      const run = await store.getRun(id)
-      const history = await store.getHistory(id)
-      if (run && history) runs.set(id, { run, ...history })
-    }
-    await store.close()
-    await db.manager.closeAll()
+    await withStore(address, async (store) => {
+      for (const id of Object.keys(SCENARIOS[this.#name].outcomes)) {
+        const run = await store.getRun(id)
+        const history = await store.getHistory(id)
+        if (run && history) runs.set(id, { run, ...history })
+      }
+    })
     return { runs, effects: new Effects(effects).counts() }
   }
 }

@@ -1,8 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { setImmediate as nextMacrotask } from 'node:timers/promises'
-import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
-import { connectTo } from '../stores/sqlite_database.ts'
+import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
 import { Effects } from './effects.ts'
 import type { Scenario } from './scenario.ts'
 import { type ScenarioName, SCENARIOS } from './scenarios.ts'
@@ -11,7 +10,7 @@ import { engineOn, workerOf } from './sqlite_process.ts'
 /** What the process is asked for, over and over until it is killed: to take a scenario to its end. */
 export interface CrashOrder {
   scenario: ScenarioName
-  database: string
+  database: DatabaseAddress
   effects: string
   /** Where it kills itself; null: nowhere. */
   point: CrashPoint | null
@@ -24,11 +23,11 @@ export interface CrashReport {
 }
 
 async function obey({ scenario, database, effects, point }: CrashOrder): Promise<CrashReport> {
-  const db = connectTo(database)
-  const crashing = crashingStore(new LucidStore({ db }), { point })
-  const engine = engineOn(crashing.store)
+  const { db, store } = connect(database)
+  const crashing = crashingStore(store, { point })
+  const { options, register, drive }: Scenario = SCENARIOS[scenario]
+  const engine = engineOn(crashing.store, options)
   const world = new Effects(effects)
-  const { register, drive }: Scenario = SCENARIOS[scenario]
   register(engine, (step) => world.add(step))
   const worker = await workerOf(engine, { name: 'crashing' })
   await drive(engine)

@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import type { Write } from '../../src/core/change_set.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { CLAIM_KEY, start } from '../../src/testing/conformance/writes.ts'
 import { type CrashMoment, crashingStore } from '../../src/testing/crash_store.ts'
@@ -68,6 +69,28 @@ test.group('Crashing store', () => {
     await store.commit([start('r1')])
     assert.equal(kills, 0)
     await claim()
+    assert.equal(kills, 1)
+  })
+
+  test('kills before a write that begins while another one is under way', async ({ assert }) => {
+    const database = new MemoryStore()
+    const answer = Promise.withResolvers<void>()
+    const slow = new Proxy(database, {
+      get(target, key) {
+        const own: unknown = Reflect.get(target, key)
+        if (key !== 'commit') return typeof own === 'function' ? own.bind(target) : own
+        return (writes: readonly Write[]) => answer.promise.then(() => target.commit(writes))
+      },
+    })
+    let kills = 0
+    const point = { moment: 'before', write: 2 } as const
+    const { store } = crashingStore(slow, { point, kill: () => void kills++ })
+    const saves = [store.commit([start('r1')])]
+    assert.equal(kills, 0)
+    saves.push(store.commit([start('r2')]))
+    assert.equal(kills, 1)
+    answer.resolve()
+    await Promise.all(saves)
     assert.equal(kills, 1)
   })
 })

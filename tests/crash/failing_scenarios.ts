@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { defineStep } from '../../src/step.ts'
+import { dying } from './dying_scenario.ts'
 import { type Effect, LIFE, LONG_BACKOFF_MS, reached, type Scenario } from './scenario.ts'
 
 function soldOut(): never {
@@ -165,4 +166,5 @@ export const FAILING_SCENARIOS = {
   'a failure that a handler takes care of': routing,
   'a requeue with a child': requeue,
   'cancels, one with compensations': cancelling,
+  'a dead run that its parent awaits': dying,
 } satisfies Record<string, Scenario>

@@ -1,12 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isTerminal, type RunStatus } from '../../src/core/run.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { GivenOptions } from '../../src/options.ts'
 import type { StepContext } from '../../src/types/step.ts'
+import type { Preparation } from './crash_database.ts'
 
 export type Effect = (step: StepContext) => void
 
 /** Something that is cut at each of its writes, and has to come to the same end. */
 export interface Scenario {
+  options?: GivenOptions
+  /** What has happened before; default nothing. */
+  prepare?: Preparation
   /** Registers its workflows; their steps call `effect` first. */
   register(engine: WorkflowEngine, effect: Effect): void
   /** Starts its runs and resolves when all have ended. A process that comes after a killed one calls it again. */
