@@ -50,7 +50,7 @@ export interface Dialect {
   /** Takes due runs as the contract of `RunStore.claim` says, writing nothing when there are none. */
   claim(request: ClaimRequest): Promise<RunRow[]>
 
-  /** A worker of this process has announced itself, or goes. */
+  /** A worker of this process has announced itself; it goes, or others have found it lost. */
   announced(instance: string): void
   withdrawn(instance: string): void
   lockName(name: string): Promise<NameLock | null>

@@ -104,6 +104,7 @@ export class Leases {
         values: [instance],
       },
     ])
+    if (renewed === 0) this.#dialect.withdrawn(instance)
     return renewed > 0
   }
 

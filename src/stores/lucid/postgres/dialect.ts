@@ -12,6 +12,7 @@ import { INT8, type PgResult } from './driver.ts'
 import { errorClass, isOutOfConnections } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
 import { HeldLane } from './held_lane.ts'
+import { JointRead, type JointRow } from './joint_read.ts'
 import { KnownLeases } from './known_leases.ts'
 import { NoticeListener } from './listener.ts'
 import { SessionNames } from './names.ts'
@@ -143,19 +144,8 @@ export class PostgresDialect implements Dialect {
   async readTogether<T extends Record<string, object>>(statements: {
     [Name in keyof T]: Statement
   }): Promise<{ [Name in keyof T]: T[Name][] }> {
-    const names = Object.keys(statements) as (keyof T & string)[]
-    const parts = names.map(
-      (name) =>
-        `select '${name}' as name, row_to_json(part) as row from (${statements[name].sql}) part`
-    )
-    const rows = await this.read<{ name: keyof T; row: object }>({
-      sql: parts.join(' union all '),
-      values: names.flatMap((name) => statements[name].values),
-    })
-    const found: Partial<Record<keyof T, object[]>> = {}
-    for (const name of names) found[name] = []
-    for (const { name, row } of rows) found[name]?.push(row)
-    return found as { [Name in keyof T]: T[Name][] }
+    const read = new JointRead<T>(statements)
+    return read.rowsOf(await this.read<JointRow>(read.statement))
   }
 
   async write(statements: readonly Statement[]): Promise<number[]> {
@@ -235,6 +225,7 @@ export class PostgresDialect implements Dialect {
 
   withdrawn(instance: string): void {
     this.#notices.removed(instance)
+    this.#leases.withdrawn(instance)
   }
 
   /** Without sessions of its own a process cannot hold a name: every one is given, and none is exclusive. */
