@@ -35,6 +35,13 @@ function positiveInteger(expected: string): OptionKind<number> {
   }
 }
 
+function count(expected: string): OptionKind<number> {
+  return {
+    expected,
+    accepts: (value): value is number => Number.isSafeInteger(value) && Number(value) >= 0,
+  }
+}
+
 const milliseconds: OptionKind<number> = {
   expected: `a whole number of milliseconds from 1 to ${LONGEST_TIMER_MS}`,
   accepts: (value): value is number =>
@@ -95,6 +102,17 @@ export const OPTIONS = {
     unit: 'ms',
     meaning:
       'A body that neither calls nor awaits anything of `ctx` for so long is reported as stalled.',
+  }),
+  reconcileMs: option(milliseconds, {
+    default: 60_000,
+    unit: 'ms',
+    meaning:
+      'A step that was sent to another process and has no `timeoutMs` is sent again when nothing was heard of it for so long.',
+  }),
+  redispatchMax: option(count('a whole number of times, 0 for never'), {
+    default: 3,
+    unit: '',
+    meaning: 'How often an attempt of such a step is sent again before it fails with `step_lost`.',
   }),
   drainMs: option(milliseconds, {
     default: 30_000,

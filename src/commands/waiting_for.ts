@@ -1,3 +1,4 @@
+import { isInFlight } from '../core/dispatch.ts'
 import { errorLine } from '../core/error_line.ts'
 import type { Wait } from '../core/history.ts'
 import { decodeError } from '../core/serialized_error.ts'
@@ -22,7 +23,9 @@ export function waitingFor(wait: Wait, children: ChildCounts): string {
     case 'local_step':
     case 'step':
     case 'attributes':
-      return nextAttempt(wait)
+      return isInFlight(wait)
+        ? `an answer to attempt ${wait.attempts + 1}${until}`
+        : nextAttempt(wait)
     case 'compensation':
       return `to undo ${wait.name}: ${nextAttempt(wait)}`
     case 'handoff':

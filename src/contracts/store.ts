@@ -1,4 +1,5 @@
 import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
+import type { DispatchKey } from '../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
 import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
@@ -59,6 +60,12 @@ export interface RunStore {
 
   /** Takes due runs for `owner`, by priority and due time. Each gets a new token. */
   claim(request: ClaimRequest): Promise<RunRow[]>
+
+  /**
+   * A worker executes an attempt: puts the deadline of its wait off by `silenceMs` of the wait, and touches nothing else,
+   * so that a run which is woken at the old time finds it is not due. False: nobody waits for the attempt any more.
+   */
+  heartbeat(attempt: DispatchKey): Promise<boolean>
 
   /** What a turn needs of runs whose lease the caller holds; read after the claim. Unknown runs are left out. */
   load(requests: readonly LoadRequest[]): Promise<LoadedRun[]>
@@ -141,7 +148,7 @@ interface LeaseStore {
   /** Takes the worker's row away. Its runs must have been released before. */
   removeWorker(instance: string): Promise<void>
   /**
-   * Marks workers whose lease has expired lost and makes their runs due. Those with at least `suspectFrom` pickups,
+   * Marks workers whose lease has expired lost and makes their runs due, or parks them. Those with at least `suspectFrom` pickups,
    * the coming one included, become suspects (null = none does). Resolves to the numbers of each.
    */
   recoverExpired(params?: SuspectRule): Promise<{ workers: number; runs: number }>
@@ -182,8 +189,6 @@ interface RunReader {
   getRun(runId: string): Promise<StoredRun | null>
   /** Where these runs stand, without payloads. Unknown ones are left out. */
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]>
-  /** What these runs failed with, encoded, and nothing else of their payloads. Those without an error are left out. */
-  errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]>
   listRuns(query: RunQuery): Promise<RunPage>
   /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
   getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>
@@ -206,8 +211,6 @@ export interface StoredRun extends RunRow, RunPayloads {
 }
 
 export interface RunQuery {
-  /** Only runs with one of these ids. */
-  ids?: readonly string[] | undefined
   status?: RunStatus | undefined
   workflow?: string | undefined
   namespace?: string | undefined

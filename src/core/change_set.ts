@@ -1,3 +1,4 @@
+import type { StepResult } from './dispatch.ts'
 import type { NewRecord, NewWait, SignalEntry } from './history.ts'
 import type { NewRun, RunRow } from './run.ts'
 
@@ -110,13 +111,20 @@ export interface RequeueWrite {
   timeoutMs?: number | null | undefined
 }
 
+/** What a worker says of a step that was sent to it. */
+export interface ResultWrite {
+  type: 'result'
+  result: StepResult
+}
+
 /** Makes a run due now, whatever it waits for. */
 interface WakeWrite {
   type: 'wake'
   runId: string
 }
 
-export type Write = ChangeSet | StartWrite | SignalWrite | CancelWrite | RequeueWrite | WakeWrite
+export type Write =
+  ChangeSet | StartWrite | SignalWrite | ResultWrite | CancelWrite | RequeueWrite | WakeWrite
 
 export type Answer =
   /** `inboxSeq`: number of the newest inbox entry, so that a live turn knows whether something came. */
@@ -127,6 +135,8 @@ export type Answer =
   | { type: 'started'; created: boolean; run: RunRow }
   /** `delivered` is false when nobody waited: the signal is kept. */
   | { type: 'signalled'; delivered: boolean }
+  /** False: the run has ended, or there is none. True says nothing of whether a turn will accept the result. */
+  | { type: 'received'; done: boolean }
   /**
    * `cancelled`: at once. `unwinding`: once its compensations are over. `over`: it had ended. `unknown`: there is no
    * such run. `runs`: those that ended by it, the children included; left out where the answer was lost and read back.

@@ -4,6 +4,7 @@ import type {
   ChangeSet,
   NewChild,
   RequeueWrite,
+  ResultWrite,
   StartWrite,
   Write,
 } from './change_set.ts'
@@ -19,6 +20,7 @@ import {
   holdsLease,
   isRequeueable,
   notified,
+  progressed,
   requeued,
   unwinding,
   woken,
@@ -74,6 +76,8 @@ class Fold {
         const delivered = this.#signals.send(write.signal)
         return () => ({ type: 'signalled', delivered })
       }
+      case 'result':
+        return this.#result(write)
       case 'cancel':
         return this.#cancel(write)
       case 'requeue':
@@ -163,9 +167,11 @@ class Fold {
   }
 
   #turn(changes: ChangeSet): () => Answer {
-    const before = this.#row(changes.runId)
-    if (!holdsLease(before, changes.token)) return () => ({ type: 'lost' })
     const { runId } = changes
+    const held = this.#row(runId)
+    if (!holdsLease(held, changes.token)) return () => ({ type: 'lost' })
+    const before = changes.records.length > 0 ? progressed(held) : held
+    if (before !== held) this.#write(before)
     for (const record of changes.records) {
       const startedAt = this.#now - record.durationMs
       const stored = { generation: 0, token: changes.token, startedAt, endedAt: this.#now }
@@ -185,6 +191,13 @@ class Fold {
       inboxSeq: this.#row(runId)?.inboxSeq ?? 0,
       now: this.#now,
     })
+  }
+
+  /** Whether anything waits for it is known to the holder of the lease. */
+  #result({ result: { runId, ...result } }: ResultWrite): () => Answer {
+    const done = this.#isLive(runId)
+    if (done) this.#deliver(runId, { kind: 'result', ...result }, true)
+    return () => ({ type: 'received', done })
   }
 
   #take(runId: string, upTo: number) {

@@ -1,3 +1,4 @@
+import type { Dispatch, StepOutcome } from './dispatch.ts'
 import type { RunStatus } from './run.ts'
 
 /**
@@ -86,6 +87,8 @@ export interface NewWait extends OperationIdentity {
   attempts: number
   /** Encoded error of the last failed attempt (steps). */
   error: string | null
+  /** What was sent to workers for it; null = nothing: it is no step, or one that is executed with its run. */
+  dispatch: Dispatch | null
 }
 
 /** An open operation as it is stored. */
@@ -94,7 +97,7 @@ export interface Wait extends Omit<NewWait, 'dueIn'> {
 }
 
 /** Something the outside sent to a run. */
-export type InboxEntry = SignalEntry | ChildEntry
+export type InboxEntry = SignalEntry | ChildEntry | ResultEntry
 
 export interface SignalEntry {
   kind: 'signal'
@@ -123,6 +126,18 @@ export interface ChildEntry {
    * `taken`: another run has the id, nothing was started.
    */
   event: 'completed' | 'failed' | 'started' | 'taken'
+}
+
+/** What a worker says of an attempt. Whether it still counts is decided by the turn that takes it. */
+export interface ResultEntry {
+  kind: 'result'
+  no: number
+  receivedAt: number
+  seq: number
+  generation: number
+  attempt: number
+  dispatchId: string
+  outcome: StepOutcome
 }
 
 /** How a child ended; payloads encoded. */

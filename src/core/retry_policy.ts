@@ -13,6 +13,16 @@ export const DEFAULT_RETRY_POLICY: Readonly<RetryPolicy> = Object.freeze({
   backoff: DEFAULT_BACKOFF,
 })
 
+/** The policy of what may say how often and after how long it is retried. `backoffMs`: before the second attempt. */
+export function retryPolicy(options: {
+  retries?: number | undefined
+  backoffMs?: number | undefined
+}): RetryPolicy {
+  const { retries = DEFAULT_RETRY_POLICY.retries, backoffMs: firstMs } = options
+  const { backoff } = DEFAULT_RETRY_POLICY
+  return { retries, backoff: firstMs === undefined ? backoff : { ...backoff, firstMs } }
+}
+
 export type RetryDecision = { kind: 'retry'; delayMs: number } | { kind: 'give_up' }
 
 /**

@@ -79,6 +79,11 @@ export interface RunRow {
   /** Grows at every claim; a write under an older token is refused. */
   token: number
   recoveryAttempts: number
+  /**
+   * When it was lost by its worker beside a step that others were executing, and was not counted for it; null = it was
+   * not, or something has been recorded since.
+   */
+  parkedAt: number | null
   /** Number of the newest inbox entry ever sent to this run. */
   inboxSeq: number
   /**

@@ -24,6 +24,7 @@ export function created(run: NewRun, params: { leaseTo: string | null; now: numb
     owner: leaseTo,
     token: leaseTo === null ? 0 : 1,
     recoveryAttempts: 0,
+    parkedAt: null,
     inboxSeq: 0,
     wakeSeq: null,
     parent: run.parent,
@@ -72,6 +73,8 @@ export function holdsLease(row: RunRow | undefined, token: number): row is RunRo
  * `suspectFrom` counted pickups on it is a suspect (null = never). An owner that does not count, such as one under
  * the development server, leaves it `suspended` instead. So does one that executed a suspect: that is what has most
  * likely killed it. The run beside it becomes a suspect uncounted, so that it is counted the next time if it was not.
+ * A body beside a step that others are executing is parked: suspended, uncounted, until something comes for it; but once
+ * only, unless something is recorded meanwhile.
  */
 export function orphaned(
   row: RunRow,
@@ -81,16 +84,25 @@ export function orphaned(
     suspectFrom: number | null
     /** Its owner executed a suspect. */
     besideSuspect: boolean
+    /** When it is to be woken if it is parked; null = no step of it is in flight. */
+    parkUntil: number | null
   }
 ): RunRow {
-  const { now, isCounted, suspectFrom, besideSuspect } = params
+  const { now, isCounted, suspectFrom, besideSuspect, parkUntil } = params
   const lost = { ...row, dueAt: now, updatedAt: now }
   const uncounted = { ...lost, status: 'suspended' as const, owner: null, wakeSeq: null }
   if (!isCounted) return uncounted
   if (besideSuspect && !isSuspectKey(row.claimKey))
     return { ...uncounted, claimKey: suspectKey(row.claimKey) }
+  if (parkUntil !== null && row.parkedAt === null && row.phase === 'body')
+    return { ...uncounted, dueAt: parkUntil, parkedAt: now }
   const isSuspect = suspectFrom !== null && row.recoveryAttempts + 1 >= suspectFrom
   return isSuspect ? { ...lost, claimKey: suspectKey(row.claimKey) } : lost
+}
+
+/** The row of a run that has recorded something: it has gone on since it was parked. */
+export function progressed(row: RunRow): RunRow {
+  return row.parkedAt === null ? row : { ...row, parkedAt: null }
 }
 
 /** The row after `count` new inbox entries, of which one at least is `urgent` (not the end of a child, or a failure that cannot wait). */
@@ -210,6 +222,7 @@ export function requeued(
     owner: null,
     token: row.token + 1,
     recoveryAttempts: 0,
+    parkedAt: null,
     wakeSeq: null,
     errorCode: null,
     dueAt: now,

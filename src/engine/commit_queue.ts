@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../core/change_set.ts'
+import type { StepOutcome } from '../core/dispatch.ts'
 import type { RunStore } from '../contracts/store.ts'
 import type { RunNews } from './news.ts'
 
@@ -110,9 +111,14 @@ function settled(answer: Answer): Answer | Promise<Answer> {
   return answer.type === 'held' ? answer.answer : answer
 }
 
+function lengthOf(outcome: StepOutcome): number {
+  return outcome.status === 'completed' ? outcome.output.length : outcome.error.length
+}
+
 function charactersOf(write: Write): number {
   if (write.type === 'start') return write.run.input.length
   if (write.type === 'signal') return write.signal.payload.length
+  if (write.type === 'result') return lengthOf(write.result.outcome)
   if (write.type !== 'turn') return 0
   let characters = 0
   for (const { output, error } of write.records)

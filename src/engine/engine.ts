@@ -7,6 +7,7 @@ import type {
   StrandedRun,
   WorkerRow,
 } from '../contracts/store.ts'
+import type { Transport } from '../contracts/transport.ts'
 import type { HistoryRecord, Wait } from '../core/history.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
@@ -28,6 +29,7 @@ import { callerFile } from './call_site.ts'
 import { Cancellation } from './cancellation.ts'
 import { CommitQueue } from './commit_queue.ts'
 import { DeadLetters } from './dead_letters.ts'
+import { Dispatcher } from './dispatcher.ts'
 import type { EngineContext } from './engine_context.ts'
 import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
 import { DEAD_LETTER_PREFIX, FailureRouting } from './failure_routing.ts'
@@ -58,6 +60,8 @@ export interface EngineDependencies {
   deadLetterWorkflow?: LazyWorkflowTarget | undefined
   logger: RunLogger
   inDevelopment: boolean
+  /** Carries steps to other processes. Default: none, and every step is executed beside its body. */
+  transport?: Transport | undefined
 }
 
 /** The facade: starts runs, sends to them, waits for them and reads them. Making one opens nothing. */
@@ -82,12 +86,14 @@ export class WorkflowEngine {
     const store = () => this.#open()
     this.#environment = { registry, maker, logger, origin: options.origin, inDevelopment }
     this.#stopAdopting = adoptDeclaredSteps(registry, maker)
+    const commits = new CommitQueue({ store, news })
+    const { transport } = deps
     const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
     const events = new RunEventEmitter(onError)
     this.context = {
       store,
       discover: deps.discover,
-      commits: new CommitQueue({ store, news }),
+      commits,
       news,
       events,
       registry,
@@ -99,6 +105,9 @@ export class WorkflowEngine {
         resolve: (target) => this.#starter.handler(target),
         deadLetterWorkflow: deps.deadLetterWorkflow ?? null,
       }),
+      dispatcher: transport
+        ? new Dispatcher({ transport, store, commits, registry, options, log: logger })
+        : null,
       naming: {
         stepName: (step) => stepNameOf(step as string),
         stepStamp: (fn) => (typeof fn === 'function' ? (stampOf(fn) ?? null) : null),
@@ -343,6 +352,7 @@ export class WorkflowEngine {
     this.#isStopped = true
     this.#stopAdopting()
     this.#waiter.stop()
+    await this.context.dispatcher?.close()
     await this.context.commits.idle()
     this.#stopWatching()
     const store = await this.#store?.catch(() => null)
@@ -363,9 +373,19 @@ export class WorkflowEngine {
     return this.#store
   }
 
+  async #openTransport(store: EngineStore): Promise<void> {
+    try {
+      await this.context.dispatcher?.open()
+    } catch (error) {
+      await store.close()
+      throw error
+    }
+  }
+
   async #openStore(): Promise<EngineStore> {
     const store = await this.#deps.openStore()
     await store.open()
+    await this.#openTransport(store)
     const { news } = this.context
     this.#stopWatching = store.onForeignChange((told) =>
       told ? news.publish(told, new Map()) : news.anything()

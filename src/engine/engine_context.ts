@@ -4,6 +4,7 @@ import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import type { RunEventEmitter } from './events.ts'
 import type { FailureRouting } from './failure_routing.ts'
 import type { RunNews } from './news.ts'
@@ -39,6 +40,8 @@ export interface EngineContext {
   log: RunLogger
   naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
   routing: FailureRouting
+  /** Null: every step is executed beside its body. */
+  dispatcher: Dispatcher | null
   inDevelopment: boolean
   /** Runs that this process executes and whose bodies have stalled. */
   stalled: Set<string>

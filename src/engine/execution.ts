@@ -4,6 +4,7 @@ import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import type { RunEventEmitter } from './events.ts'
 import type { FailureRouting } from './failure_routing.ts'
 import type { Lease } from './lease.ts'
@@ -34,6 +35,8 @@ export interface ExecutionParams {
   events: RunEventEmitter
   registry: Registry
   routing: FailureRouting
+  /** Null: every step is executed beside its body. */
+  dispatcher: Dispatcher | null
   lease: Lease
   log: RunLogger
   options: Pick<ResolvedOptions, 'maxPayloadBytes' | 'stallMs' | 'idlePollMs' | 'nonDeterminism'>

@@ -186,6 +186,7 @@ export class FailureRouting {
       name: `onError:${id}`,
       after: 0,
       token: null,
+      dispatch: null,
       target: id,
       dueIn: null,
       dueAt: null,

@@ -1,5 +1,6 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { LoadedRun, Store } from '../contracts/store.ts'
+import type { InboxEntry } from '../core/history.ts'
 import type { OutsideEvent } from '../replay/operation.ts'
 import type { Turn } from '../replay/turn.ts'
 import type { RunNews } from './news.ts'
@@ -91,13 +92,22 @@ export class Outside {
    * Two looks may overlap, and each entry is taken once. `upTo` is the newest entry before the look: what is missing
    * up to it was given back to others, and would else make the run due at every suspension.
    */
-  #feed({ inbox, now }: LoadedRun, upTo = 0): void {
+  #feed({ inbox, waits, now }: LoadedRun, upTo = 0): void {
     const unread = inbox.filter(({ no }) => no > this.#inboxLoaded)
-    const events = unread.map((entry): Exclude<OutsideEvent, { type: 'due' }> =>
-      entry.kind === 'signal' ? { type: 'signal', entry } : { type: 'child', entry }
-    )
+    const events = unread.map(eventOf)
     this.#inboxLoaded = Math.max(this.#inboxLoaded, unread.at(-1)?.no ?? 0, upTo)
     this.#params.turn.deliver(events, upTo)
-    this.#params.turn.elapse(now)
+    this.#params.turn.elapse(now, waits)
+  }
+}
+
+function eventOf(entry: InboxEntry): Exclude<OutsideEvent, { type: 'due' }> {
+  switch (entry.kind) {
+    case 'signal':
+      return { type: 'signal', entry }
+    case 'child':
+      return { type: 'child', entry }
+    case 'result':
+      return { type: 'result', entry }
   }
 }

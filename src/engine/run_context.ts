@@ -7,15 +7,20 @@ import type { StoreClock } from './store_clock.ts'
 
 /** The context of a run's body in this process. */
 export function contextOf(
-  { options, log, naming, registry }: ExecutionParams,
-  parts: Pick<ContextParams, 'turn' | 'run' | 'abortSignal'> & { clock: StoreClock }
+  { options, log, naming, registry, dispatcher }: ExecutionParams,
+  parts: Pick<ContextParams, 'turn' | 'run' | 'abortSignal'> & {
+    clock: StoreClock
+    /** Of the lease under which the body is executed at the moment. */
+    token: () => number
+  }
 ): RunContext {
-  const { clock, ...rest } = parts
+  const { clock, token, ...rest } = parts
   return new RunContext({
     ...naming,
     ...rest,
     maxPayloadBytes: options.maxPayloadBytes,
     log,
+    dispatching: dispatcher?.dispatching(token) ?? null,
     now: () => clock.steady(),
     checkAttributes: async (values) => {
       const { workflow, version } = parts.run

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { decode, encode } from '../core/payload.ts'
-import { decideRetry, DEFAULT_RETRY_POLICY, type RetryPolicy } from '../core/retry_policy.ts'
+import { decideRetry, type RetryPolicy, retryPolicy } from '../core/retry_policy.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
 import { E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
@@ -118,10 +118,10 @@ export class StepRunner {
 
   #policyOf(task: StepTask): RetryPolicy {
     const defined = 'input' in task.work ? this.#params.step(task.name)?.options : undefined
-    const retries = task.call.retries ?? defined?.retries ?? DEFAULT_RETRY_POLICY.retries
-    const firstMs = task.call.backoffMs ?? defined?.backoffMs
-    const { backoff } = DEFAULT_RETRY_POLICY
-    return { retries, backoff: firstMs === undefined ? backoff : { ...backoff, firstMs } }
+    return retryPolicy({
+      retries: task.call.retries ?? defined?.retries,
+      backoffMs: task.call.backoffMs ?? defined?.backoffMs,
+    })
   }
 
   async #attempt(task: StepTask, attempt: number): Promise<Attempted> {

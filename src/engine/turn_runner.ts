@@ -131,6 +131,7 @@ export class TurnRunner implements Execution {
       run: this.row,
       abortSignal: this.#voided.signal,
       clock: this.#writer.clock,
+      token: () => this.row.token,
     })
     const body = await bodyOf(this.row, { input: this.#input, registry })
     switch (body.kind) {
@@ -233,8 +234,10 @@ export class TurnRunner implements Execution {
     terms: Omit<TurnEnd & { kind: 'suspend' }, 'kind'>
   ): Promise<TurnEnding> {
     const ending = await this.#writer.end(wants, { kind: 'suspend', ...terms })
-    this.#written(wants)
-    if (ending === 'suspended') this.#reportFault()
+    if (ending === 'suspended') {
+      this.#written(wants)
+      this.#reportFault()
+    }
     return ending
   }
 
@@ -254,8 +257,9 @@ export class TurnRunner implements Execution {
     return null
   }
 
-  /** The store's clock stands where the last write found it. */
+  /** What may go out now goes out. The store's clock stands where the write found it. */
   #written(wants: TurnWants): void {
+    this.#params.dispatcher?.send(this.row.id, wants.orders)
     this.#turn.committed(wants.opened, this.#writer.clock.lastReading)
     for (const { output, error } of wants.records)
       this.#historyCharacters += (output?.length ?? 0) + (error?.length ?? 0)
@@ -342,7 +346,9 @@ export class TurnRunner implements Execution {
   async #handBack(): Promise<TurnEnding> {
     const wants = this.#turn.take()
     if (wants && wants.state.kind !== 'live') return (await this.#apply(wants)) ?? 'lost'
-    return this.#writer.end(wants ?? {}, { kind: 'release' })
+    const ending = await this.#writer.end(wants ?? {}, { kind: 'release' })
+    if (wants && ending === 'released') this.#written(wants)
+    return ending
   }
 
   #armStallTimer(stalled: boolean): void {

@@ -123,6 +123,7 @@ export class Unwinder implements Execution {
       run: this.row,
       abortSignal: this.#voided.signal,
       clock: this.#writer.clock,
+      token: () => this.row.token,
     })
     turn.start(() => runInScope({ kind: 'body', ctx, fail: () => {} }, () => body.run(ctx)))
     await settled.promise
@@ -239,7 +240,7 @@ function waitOf(
   compensable: Compensable,
   { attempts, error, dueIn }: Pick<NewWait, 'attempts' | 'error' | 'dueIn'>
 ): NewWait {
-  const none = { token: null, target: null, dueAt: null }
+  const none = { token: null, target: null, dueAt: null, dispatch: null }
   return { ...placeOf(compensable), ...none, attempts, error, dueIn }
 }
 

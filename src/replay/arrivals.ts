@@ -1,7 +1,7 @@
 import type { NewChild, SignalSend } from '../core/change_set.ts'
 import type { ChildOutcome, SignalEntry } from '../core/history.ts'
 import type { OpenCall } from './open_call.ts'
-import type { Outcome, OutsideEvent, StepTask } from './operation.ts'
+import type { Outcome, OutsideEvent, StepOrder, StepTask, WaitTerms } from './operation.ts'
 
 /** What an operation starts with the write that records it. */
 export interface Effects {
@@ -22,12 +22,13 @@ export interface Arrival {
 
 /** What the first arrival comes to. */
 export type Resolved =
-  | { kind: 'outcome'; outcome: Outcome; effects: Effects | null }
+  | { kind: 'outcome'; outcome: Outcome; effects: Effects | null; attempts?: number }
   /** Nothing is to be delivered. */
   | { kind: 'none' }
   /** The children's rows have to be read first. */
   | { kind: 'pending' }
   | { kind: 'run'; task: StepTask }
+  | { kind: 'wait'; wait: WaitTerms; order: StepOrder | null }
   | { kind: 'children'; children: readonly NewChild[] }
 
 const NO_OPERATION = -1
@@ -90,16 +91,20 @@ export class Arrivals {
     if (arrival.fetched) return resolved(call.operation.outcomeOf(arrival.fetched))
     if (arrival.what === 'fetch') return this.#fetchFor(arrival)
     if ('outcome' in arrival.what) return { kind: 'outcome', ...arrival.what }
-    const taken = call.operation.take(arrival.what.event)
+    const { event } = arrival.what
+    // Its wait has been replaced since it was due.
+    if (event.type === 'due' && !call.isDue) return { kind: 'none' }
+    const taken = call.operation.take(event)
     switch (taken.kind) {
       case 'ignored':
         return { kind: 'none' }
       case 'outcome':
-        return resolved(taken.outcome)
+        return { ...taken, effects: null }
       case 'fetch':
         return this.#fetchFor(arrival)
       case 'children':
       case 'run':
+      case 'wait':
         return taken
     }
   }

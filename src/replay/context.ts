@@ -9,12 +9,13 @@ import type { SearchAttributes } from '../core/search_attributes.ts'
 import { checkStepTerms } from '../core/step_terms.ts'
 import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
-import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
+import type { RunLogger, StepCall, StepContext, StepOptions } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
 import type { Compensation, Operation } from './operation.ts'
 import { allOperation } from './operations/all.ts'
 import { attributesOperation } from './operations/attributes.ts'
 import { type ChildFactory, childOperation, startChildOperation } from './operations/child.ts'
+import { DispatchedStep, type Dispatching } from './operations/dispatched_step.ts'
 import { sendSignalOperation, signalOperation } from './operations/signal.ts'
 import { sleepOperation } from './operations/sleep.ts'
 import { stepOperation } from './operations/step.ts'
@@ -45,8 +46,18 @@ export interface ContextParams {
   /** Name of the step that a function is; null = it is none. */
   stepStamp: (fn: unknown) => string | null
   workflow: (target: WorkflowTarget) => NamedWorkflow
+  /** Null, the default: every step is executed beside its body. */
+  dispatching?: (Dispatching & RemoteSteps) | null
   /** Search attributes as they are stored; rejects with SchemaValidationError. */
   checkAttributes: (values: unknown) => Promise<unknown>
+}
+
+/** What is known here of the steps that are left to others. */
+interface RemoteSteps {
+  /** Whether a handler for the step is registered here. */
+  isKnown: (step: string) => boolean
+  /** What its definition says, where it is known. */
+  optionsOf: (step: string) => Pick<StepOptions, 'retries' | 'timeoutMs' | 'backoffMs'>
 }
 
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
@@ -76,7 +87,9 @@ export class RunContext implements WorkflowCtx {
       const name = this.#params.stepName(step)
       checkStepTerms(name, call)
       const work = { input: this.#encode(input, `input of step ${name}`) }
-      return stepOperation({ kind: 'step', name, work, call, compensation: this.#undo(call) })
+      const compensation = this.#undo(call)
+      const here = stepOperation({ kind: 'step', name, work, call, compensation })
+      return this.#params.dispatching ? this.#dispatched(here, work.input, call) : here
     })
   }
 
@@ -192,6 +205,20 @@ export class RunContext implements WorkflowCtx {
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /** Where others may have to execute it. */
+  #dispatched(step: Operation, input: string, call: StepCall<never>): Operation {
+    const { name, compensation = null } = step
+    const { isKnown, optionsOf, ...dispatching } = this.#params.dispatching!
+    const { retries, timeoutMs, backoffMs } = optionsOf(name)
+    const options = {
+      retries: call.retries ?? retries,
+      timeoutMs: call.timeoutMs ?? timeoutMs,
+      backoffMs: call.backoffMs ?? backoffMs,
+    }
+    const here = isKnown(name) ? step : null
+    return new DispatchedStep({ name, input, options, compensation, dispatching, here })
   }
 
   /** A step's own function is called by its name, like any other step; any other function with the output. */

@@ -1,3 +1,4 @@
+import type { Dispatch } from '../core/dispatch.ts'
 import type { OperationIdentity } from '../core/history.ts'
 import type { Operation, OperationPromise } from './operation.ts'
 
@@ -13,6 +14,12 @@ export interface OpenCall extends OperationIdentity {
   hasWait: boolean
   /** When its wait is over by time, by the store's clock; null = never, or not known yet. */
   dueAt: number | null
+  /** Its due time has come, and it has not been told. */
+  isDue: boolean
+  /** What was sent to workers for it. */
+  dispatch: Dispatch | null
+  /** Encoded error of its last failed attempt. */
+  error: string | null
   /** Failed attempts so far, or attempts made once it is over. */
   attempts: number
   /** `called`: not begun. `running`: its code is at work here. `waiting`: for the outside. */

@@ -1,9 +1,11 @@
 import type { NewChild, SignalSend } from '../core/change_set.ts'
+import type { StepOutcome } from '../core/dispatch.ts'
 import type {
   ChildEntry,
   ChildOutcome,
   NewWait,
   OperationIdentity,
+  ResultEntry,
   SignalEntry,
   Wait,
 } from '../core/history.ts'
@@ -11,7 +13,7 @@ import type { RunStatus } from '../core/run.ts'
 import type { StepCall, StepContext } from '../types/step.ts'
 
 /** How an operation ended; payloads encoded. */
-export type Outcome = { status: 'completed'; output: string } | { status: 'failed'; error: string }
+export type Outcome = StepOutcome
 
 /** Code to run here: the attempts of one local or in-process step. */
 export interface StepTask {
@@ -24,14 +26,28 @@ export interface StepTask {
   call: Pick<StepCall<unknown>, 'retries' | 'timeoutMs' | 'backoffMs'>
 }
 
+/** An attempt for another process to execute. */
+export interface StepOrder {
+  seq: number
+  name: string
+  /** Encoded. */
+  input: string
+  generation: number
+  attempt: number
+  dispatchId: string
+  /** Ms; null = none. */
+  timeoutMs: number | null
+  silenceMs: number | null
+}
+
 /** What of a wait the operation decides; its identity comes from its position. */
 export type WaitTerms = Partial<Omit<NewWait, keyof OperationIdentity>>
 
 /** What an operation wants when it begins, or is found open in the history. */
 export type Begin =
   | { kind: 'run'; task: StepTask }
-  /** Wait for the outside; `wait` is null when its row stands already. */
-  | { kind: 'wait'; wait: WaitTerms | null; children: readonly NewChild[] }
+  /** Wait for the outside; `wait` is null when its row stands already. `order` goes out once the wait is durable. */
+  | { kind: 'wait'; wait: WaitTerms | null; children: readonly NewChild[]; order?: StepOrder }
   /** Over with the write that records it. */
   | { kind: 'done'; output: string; children: readonly NewChild[]; signals: readonly SignalSend[] }
   /** Everything it waited for has happened: its outcome is in its children's rows. */
@@ -40,15 +56,19 @@ export type Begin =
 export type OutsideEvent =
   | { type: 'signal'; entry: SignalEntry }
   | { type: 'child'; entry: ChildEntry }
+  | { type: 'result'; entry: ResultEntry }
   /** The due time of its wait has come. */
   | { type: 'due' }
 
 /** What an event from outside means for an open operation. */
 export type Taken =
   | { kind: 'ignored' }
-  | { kind: 'outcome'; outcome: Outcome }
+  /** `attempts`: how many were made; left out where the operation has none. */
+  | { kind: 'outcome'; outcome: Outcome; attempts?: number }
   | { kind: 'fetch' }
   | { kind: 'run'; task: StepTask }
+  /** It waits on, by other terms; null = nothing is sent. */
+  | { kind: 'wait'; wait: WaitTerms; order: StepOrder | null }
   | { kind: 'children'; children: readonly NewChild[] }
 
 /** Code that undoes an operation: a function of its output, or a registered step by name. */
@@ -61,6 +81,9 @@ export interface KnownChild {
   status: RunStatus
 }
 
+/** What an operation is told of its wait when that is found open. */
+export type FoundWait = Pick<Wait, 'seq' | 'dueAt' | 'attempts' | 'error' | 'dispatch'>
+
 /** One operation of a body: a small state machine that says what it wants and what events mean. */
 export interface Operation {
   readonly kind: OperationIdentity['kind']
@@ -68,7 +91,7 @@ export interface Operation {
   /** Called once, when everything recorded has been delivered. */
   begin(seq: number): Begin
   /** Called instead of `begin` when the operation's wait stands already. */
-  resume(wait: Pick<Wait, 'seq' | 'dueAt'>, children: readonly KnownChild[]): Begin
+  resume(wait: FoundWait, children: readonly KnownChild[]): Begin
   take(event: OutsideEvent): Taken
   /** How many more ends of children make it worth waking the run; null = it does not wait for children. */
   needs(): number | null

@@ -1,3 +1,4 @@
+import { isInFlight } from '../core/dispatch.ts'
 import type {
   ChildOutcome,
   HistoryRecord,
@@ -166,6 +167,9 @@ export class Turn {
       ...settle,
       hasWait: false,
       dueAt: null,
+      isDue: false,
+      dispatch: null,
+      error: null,
       attempts: 0,
       state: 'called',
     }
@@ -178,8 +182,8 @@ export class Turn {
     this.#open.set(call.seq, call)
     if (recorded?.state === 'ended') return promise
     if (recorded?.state === 'open') {
-      const { dueAt, attempts } = recorded.wait
-      Object.assign(call, { hasWait: true, dueAt, attempts })
+      const { dueAt, attempts, dispatch, error } = recorded.wait
+      Object.assign(call, { hasWait: true, dueAt, attempts, dispatch, error })
     }
     this.#fresh.push(call)
     return promise
@@ -214,8 +218,17 @@ export class Turn {
     this.#schedule()
   }
 
-  /** The store's clock stands at `now`: waits that are due by it come to their end. */
-  elapse(now: number): void {
+  /**
+   * The store's clock stands at `now`: waits that are due by it come to their end.
+   *
+   * @param waits as they were stored then: heartbeats put off the time of what was sent to workers
+   */
+  elapse(now: number, waits: readonly Wait[] = []): void {
+    for (const { seq, dueAt, dispatch } of waits) {
+      const call = this.#open.get(seq)
+      if (!dispatch || dueAt === null || !call || call.dueAt === null) continue
+      if (call.dispatch?.id === dispatch.id) call.dueAt = Math.max(call.dueAt, dueAt)
+    }
     this.#now = Math.max(this.#now, now)
     this.#schedule()
   }
@@ -252,7 +265,8 @@ export class Turn {
   committed(opened: readonly NewWait[], now: number): void {
     for (const wait of opened) {
       const call = this.#open.get(wait.seq)
-      if (call && wait.dueIn !== null) call.dueAt = now + wait.dueIn
+      const isReplaced = this.#wants.isOpening(wait.seq)
+      if (call && !isReplaced && wait.dueIn !== null) call.dueAt = now + wait.dueIn
     }
   }
 
@@ -264,9 +278,7 @@ export class Turn {
 
   /** Whether the body has done something that a failure would have to undo, or may still be doing it. */
   get hasCompensables(): boolean {
-    return this.#compensable.some(
-      ({ seq, state }) => state === 'running' || this.#outcomes.get(seq)
-    )
+    return this.#compensable.some((call) => isAtWork(call) || this.#outcomes.get(call.seq))
   }
 
   /**
@@ -377,7 +389,11 @@ export class Turn {
         case 'children':
           this.#wants.startChildren(resolved.children)
           break
+        case 'wait':
+          this.#wants.open(call, resolved.wait, resolved.order)
+          break
         case 'outcome':
+          call.attempts = resolved.attempts ?? call.attempts
           if (resolved.effects) {
             this.#wants.startChildren(resolved.effects.children)
             this.#wants.send(resolved.effects.signals)
@@ -436,6 +452,7 @@ export class Turn {
     due.sort((a, b) => a.dueAt! - b.dueAt! || a.seq - b.seq)
     for (const call of due) {
       call.dueAt = null
+      call.isDue = true
       this.#arrivals.event(call.seq, { type: 'due' })
     }
   }
@@ -456,7 +473,7 @@ export class Turn {
       if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
       if (begin.kind === 'done') this.#wants.send(begin.signals)
     }
-    for (const call of this.#open.values()) if (call.state === 'running') this.#wants.abandon(call)
+    for (const call of this.#open.values()) if (isAtWork(call)) this.#wants.abandon(call)
     this.#params.onSettled()
   }
 
@@ -468,7 +485,7 @@ export class Turn {
       case 'wait':
         call.state = 'waiting'
         this.#wants.startChildren(begin.children)
-        if (begin.wait) this.#wants.open(call, begin.wait)
+        if (begin.wait) this.#wants.open(call, begin.wait, begin.order)
         return
       case 'done': {
         const { output, children, signals } = begin
@@ -487,7 +504,7 @@ export class Turn {
   #beginOf(call: OpenCall): Begin {
     if (!call.hasWait) return call.operation.begin(call.seq)
     const known = this.#params.children.get(call.seq) ?? []
-    return call.operation.resume({ seq: call.seq, dueAt: call.dueAt }, known)
+    return call.operation.resume(call, known)
   }
 
   #run(call: OpenCall, task: StepTask): void {
@@ -508,6 +525,11 @@ export class Turn {
 
 function isWaiting({ state }: OpenCall): boolean {
   return state === 'waiting'
+}
+
+/** Whether its code may be at work, here or elsewhere. */
+function isAtWork(call: OpenCall): boolean {
+  return call.state === 'running' || (isWaiting(call) && isInFlight(call))
 }
 
 function operationPromise(): Pick<OpenCall, 'promise' | 'resolve' | 'reject'> {

@@ -1,7 +1,7 @@
 import type { NewChild, SignalSend } from '../core/change_set.ts'
 import type { NewRecord, NewWait, SignalEntry } from '../core/history.ts'
 import { identityOf, type OpenCall } from './open_call.ts'
-import type { StepTask, WaitTerms } from './operation.ts'
+import type { StepOrder, StepTask, WaitTerms } from './operation.ts'
 
 /** What a turn wants written, and what it wants done once that is durable. */
 export interface Wants {
@@ -14,6 +14,8 @@ export interface Wants {
   children: NewChild[]
   signals: SignalSend[]
   starts: StepTask[]
+  /** Attempts for other processes. */
+  orders: StepOrder[]
   /** Steps whose outcome nobody waits for any more. */
   abandoned: number[]
 }
@@ -26,6 +28,8 @@ export class WantsBuffer {
   #wants: Wants
   /** Waits that the coming write opens, by position. */
   #opened = new Map<number, NewWait>()
+  /** What goes out after it, by position. */
+  #orders = new Map<number, StepOrder>()
 
   constructor(params: { seenInbox: number; monotonic: () => number }) {
     this.#seenInbox = params.seenInbox
@@ -40,8 +44,10 @@ export class WantsBuffer {
 
   /** Everything gathered; the next take begins anew. */
   take(): Wants {
-    const wants = { ...this.#wants, opened: [...this.#opened.values()] }
+    const orders = [...this.#orders.values()]
+    const wants = { ...this.#wants, orders, opened: [...this.#opened.values()] }
     this.#opened.clear()
+    this.#orders.clear()
     this.#seenInbox = wants.seenInbox
     this.#wants = noWants(wants.seenInbox)
     return wants
@@ -69,18 +75,25 @@ export class WantsBuffer {
     this.#wants.records.push({ ...identity, ...record, output, durationMs: 0 })
   }
 
-  /** Opens the wait of an operation, or replaces what is known of it. */
-  open(call: OpenCall, terms: WaitTerms): void {
-    const none = { token: null, target: null, dueIn: null, dueAt: null, attempts: 0, error: null }
-    const wait: NewWait = { ...none, ...terms, ...identityOf(call) }
-    call.hasWait = true
-    call.dueAt = wait.dueAt
+  /** Opens the wait of an operation, or replaces what is known of it and what was to go out for it. */
+  open(call: OpenCall, terms: WaitTerms, order: StepOrder | null = null): void {
+    const wait: NewWait = { ...NO_TERMS, ...terms, ...identityOf(call) }
+    const { dueAt, dispatch, attempts, error } = wait
+    Object.assign(call, { hasWait: true, isDue: false, dueAt, dispatch, attempts, error })
     this.#opened.set(call.seq, wait)
+    if (order) this.#orders.set(call.seq, order)
+    else this.#orders.delete(call.seq)
+  }
+
+  /** Whether the coming write opens or replaces the wait of a position. */
+  isOpening(seq: number): boolean {
+    return this.#opened.has(seq)
   }
 
   close(call: OpenCall): void {
     if (!call.hasWait) return
     this.#opened.delete(call.seq)
+    this.#orders.delete(call.seq)
     this.#wants.closed.push(call.seq)
   }
 
@@ -110,6 +123,11 @@ export class WantsBuffer {
   }
 }
 
+const NO_TERMS: Required<WaitTerms> = {
+  ...{ token: null, target: null, dueIn: null, dueAt: null },
+  ...{ attempts: 0, error: null, dispatch: null },
+}
+
 function noWants(seenInbox: number): Wants {
   return {
     records: [],
@@ -120,6 +138,7 @@ function noWants(seenInbox: number): Wants {
     children: [],
     signals: [],
     starts: [],
+    orders: [],
     abandoned: [],
   }
 }

@@ -2,8 +2,10 @@ import { cancellingChecks } from './conformance/cancelling.ts'
 import { carryingChecks } from './conformance/carrying.ts'
 import { childrenChecks } from './conformance/children.ts'
 import { claimingChecks } from './conformance/claiming.ts'
+import { dispatchingChecks } from './conformance/dispatching.ts'
 import { fencingChecks } from './conformance/fencing.ts'
 import { leasingChecks } from './conformance/leasing.ts'
+import { parkingChecks } from './conformance/parking.ts'
 import { readingChecks } from './conformance/reading.ts'
 import { recordingChecks } from './conformance/recording.ts'
 import { requeueingChecks } from './conformance/requeueing.ts'
@@ -26,11 +28,13 @@ const GROUPS = {
   'waking': wakingChecks,
   'signals': signallingChecks,
   'children': childrenChecks,
+  'dispatched steps': dispatchingChecks,
   'cancelling': cancellingChecks,
   'requeueing': requeueingChecks,
   'settling': settlingChecks,
   'leases': leasingChecks,
   'suspects': suspectingChecks,
+  'parking': parkingChecks,
   'reading': readingChecks,
   'stranded runs': strandingChecks,
   'payloads': carryingChecks,

@@ -42,19 +42,9 @@ export class RunPool {
   constructor(params: PoolParams) {
     this.#params = params
     const { lease, store, context } = params
-    const {
-      commits,
-      news,
-      events,
-      registry,
-      routing,
-      options,
-      log,
-      naming,
-      inDevelopment,
-      stalled,
-    } = context
-    const parts = { store, commits, news, events, registry, routing, options, naming }
+    const { commits, news, events, registry, routing, dispatcher } = context
+    const { options, log, naming, inDevelopment, stalled } = context
+    const parts = { store, commits, news, events, registry, routing, dispatcher, options, naming }
     this.#execution = { ...parts, inDevelopment, stalled, lease, log }
     // A run kept in memory goes on with the body it began with: in development, the code may have changed since.
     const runs = inDevelopment ? 0 : options.residentRuns

@@ -24,7 +24,14 @@ export async function loseRun(
     const [row] = await store.claim({ owner: instance, claimKeys, limit: 1 })
     if (row?.id !== runId) throw new Error(`Run ${runId} is not the one that is due`)
     const identity = { seq: 0, kind: 'local_step' as const, name: step, after: 0 }
-    const nothing = { token: null, target: null, dueIn: null, dueAt: null, error: null }
+    const nothing = {
+      token: null,
+      target: null,
+      dueIn: null,
+      dueAt: null,
+      error: null,
+      dispatch: null,
+    }
     const changes = { records: [], closed: [], returned: [], children: [], signals: [] }
     await store.commit([
       {

@@ -6,10 +6,11 @@ import { encodeError } from '../../src/core/serialized_error.ts'
 
 const wait: Omit<Wait, 'kind'> = {
   ...{ seq: 3, name: 'x', after: 0, openedAt: 0, attempts: 0 },
-  ...{ token: null, target: null, dueAt: null, error: null },
+  ...{ token: null, target: null, dueAt: null, error: null, dispatch: null },
 }
 const noon = Date.UTC(2030, 0, 1, 12)
 const none = countChildren([])
+const sent = { generation: 1, attempt: 3, id: 'd', redispatches: 0, silenceMs: null }
 const failure = encodeError({ name: 'Error', message: 'no\nanswer', code: 'timeout' })
 
 test.group('Waiting for, in words', () => {
@@ -38,6 +39,14 @@ test.group('Waiting for, in words', () => {
     {
       open: { ...wait, kind: 'local_step', attempts: 2, error: failure, dueAt: noon },
       words: 'attempt 3 at 2030-01-01T12:00:00.000Z, after timeout: no answer',
+    },
+    {
+      open: { ...wait, kind: 'step', attempts: 2, error: failure, dueAt: noon, dispatch: sent },
+      words: 'an answer to attempt 3 until 2030-01-01T12:00:00.000Z',
+    },
+    {
+      open: { ...wait, kind: 'step', attempts: 3, error: failure, dueAt: noon, dispatch: sent },
+      words: 'attempt 4 at 2030-01-01T12:00:00.000Z, after timeout: no answer',
     },
     {
       open: { ...wait, kind: 'compensation', name: 'charge', attempts: 1, error: failure },

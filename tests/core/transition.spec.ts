@@ -119,6 +119,7 @@ test.group('transition: claiming', () => {
       isCounted: true,
       suspectFrom: null,
       besideSuspect: false,
+      parkUntil: null,
     })
     assert.deepEqual(lost, { ...row(), dueAt: NOW, updatedAt: NOW })
     assert.isTrue(isClaimable(lost, NOW))
@@ -145,6 +146,7 @@ test.group('transition: lease', () => {
       isCounted: true,
       suspectFrom: null,
       besideSuspect: false,
+      parkUntil: null,
     })
     assert.isTrue(holdsLease(lost, 4))
     assert.isFalse(holdsLease(claimed(lost, { owner: 'w2', now: NOW }), 4))
@@ -385,7 +387,13 @@ test.group('transition: from outside', () => {
   test('a run that is lost beside a suspect becomes one, uncounted, and the suspect itself is counted (DL-11)', ({
     assert,
   }) => {
-    const terms = { now: NOW, isCounted: true, suspectFrom: 2, besideSuspect: true }
+    const terms = {
+      now: NOW,
+      isCounted: true,
+      suspectFrom: 2,
+      besideSuspect: true,
+      parkUntil: null,
+    }
     const beside = orphaned(row({ recoveryAttempts: 0 }), terms)
     assert.equal(beside.status, 'suspended')
     assert.isNull(beside.owner)
@@ -406,6 +414,7 @@ test.group('transition: from outside', () => {
         isCounted,
         suspectFrom,
         besideSuspect: false,
+        parkUntil: null,
       })
     assert.equal(lose(0, true, 2).claimKey, claimKey)
     assert.equal(lose(1, true, 2).claimKey, suspectKey(claimKey))

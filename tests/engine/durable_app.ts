@@ -1,4 +1,5 @@
 import type { Store } from '../../src/contracts/store.ts'
+import type { Transport } from '../../src/contracts/transport.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { Registry } from '../../src/engine/registry.ts'
 import { resolveOptions, type GivenOptions } from '../../src/options.ts'
@@ -21,6 +22,8 @@ export interface AppParams {
   options?: GivenOptions
   inDevelopment?: boolean
   discover?: () => Promise<void>
+  /** Default: none, and every step is executed beside its body. */
+  transport?: Transport
 }
 
 /** An engine and its workers, as one process of an application has them. */
@@ -44,6 +47,7 @@ export class DurableApp {
       deadLetterWorkflow: options.deadLetterWorkflow ?? undefined,
       logger: this.log,
       inDevelopment: params.inDevelopment ?? false,
+      transport: params.transport,
     })
   }
 

@@ -1,6 +1,6 @@
 import type { ChildOutcome, HistoryRecord, Wait } from '../../src/core/history.ts'
 import { encode } from '../../src/core/payload.ts'
-import { RunContext } from '../../src/replay/context.ts'
+import { type ContextParams, RunContext } from '../../src/replay/context.ts'
 import { Turn, type TurnWants } from '../../src/replay/turn.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 
@@ -19,7 +19,9 @@ export class PlayedTurn {
       waits?: Wait[]
       seenInbox?: number
       /** What the rows of children say. */
-      outcomes?: ChildOutcome[]
+      outcomes?: ChildOutcome[] | Promise<ChildOutcome[]>
+      /** Default: every step is executed beside its body. */
+      dispatching?: ContextParams['dispatching']
     } = {}
   ) {
     this.turn = new Turn({
@@ -41,6 +43,7 @@ export class PlayedTurn {
       maxPayloadBytes: 1_000_000,
       abortSignal: new AbortController().signal,
       log: SILENT,
+      dispatching: past.dispatching ?? null,
       now: () => 1_000,
       callingStep: () => null,
       stepStamp: () => null,
@@ -77,7 +80,15 @@ export function recorded(
 /** An operation that stands open. */
 export function waiting(wait: Pick<Wait, 'seq' | 'kind' | 'name' | 'after'> & Partial<Wait>): Wait {
   return {
-    ...{ token: null, target: null, dueAt: null, attempts: 0, error: null, openedAt: 0 },
+    ...{
+      token: null,
+      target: null,
+      dueAt: null,
+      attempts: 0,
+      error: null,
+      dispatch: null,
+      openedAt: 0,
+    },
     ...wait,
   }
 }

@@ -20,7 +20,7 @@ async function suspendMany(store: Store, count: number): Promise<void> {
         opened: [
           {
             ...{ seq: 1, kind: 'signal', name: `token-${id}`, after: 1, token: `token-${id}` },
-            ...{ target: null, dueIn: null, dueAt: null, attempts: 0, error: null },
+            ...{ target: null, dueIn: null, dueAt: null, attempts: 0, error: null, dispatch: null },
           },
         ],
         end: { kind: 'suspend', needs: null, dueAt: null, dueIn: null },
@@ -107,7 +107,10 @@ for (const kind of Object.keys(DATABASES))
       await connection.called('claim', 5)
       await connection.called('recoverExpired', 2)
       assert.equal(connection.calls('load'), 0)
-      for (const sql of statements) assert.notMatch(sql, /durable_(history|waits|inbox|payloads)/)
+      // Where workers were lost, waits and entries of the runs that they executed are looked at.
+      const ordinary = statements.filter((sql) => !/parked_at = /.test(sql))
+      for (const sql of ordinary) assert.notMatch(sql, /durable_(history|waits|inbox|payloads)/)
+      for (const sql of statements) assert.notMatch(sql, /durable_(history|payloads)/)
 
       await engine.signal('token-w77', 2)
       const { output } = await engine.waitForRun('w77')

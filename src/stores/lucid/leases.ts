@@ -1,5 +1,5 @@
 import type { NewWorker, SuspectRule, WorkerRow } from '../../contracts/store.ts'
-import type { Dialect, Fragments } from './dialect.ts'
+import type { Dialect, Fragments, Statement, Value } from './dialect.ts'
 
 /**
  * Makes the runs of lost workers due, as `orphaned` of core/transition does. Also those that a worker took after it
@@ -48,6 +48,61 @@ function suspectBystanders({ now, update }: Fragments, lostWorkers: string): str
   })
 }
 
+const IN_FLIGHT = `exists (select 1 from durable_waits w
+  where w.run_id = durable_runs.id and w.dispatch_attempt > w.attempts)`
+/** Stands in for the time while one transaction decides. */
+const BEING_PARKED = 0
+
+/**
+ * Runs of lost workers that wait for a step in flight, as `orphaned` of core/transition parks them. Before `orphanRuns`.
+ * The first statement locks them: only the second is certain to see what others have sent to them and the waits as their
+ * workers have left them.
+ */
+function parkRuns({ now, update }: Fragments, lostWorkers: string): [string, string] {
+  const where = `owner in (${lostWorkers}) and due_at is null`
+  const wake = `case when exists (select 1 from durable_inbox i where i.run_id = durable_runs.id) then ${now}
+    else coalesce((select min(w.due_at) from durable_waits w where w.run_id = durable_runs.id), ${now}) end`
+  return [
+    update({
+      table: 'durable_runs',
+      key: 'id',
+      set: `parked_at = ${BEING_PARKED}`,
+      where: `${where} and parked_at is null and phase = 'body' and ${IN_FLIGHT}`,
+    }),
+    update({
+      table: 'durable_runs',
+      key: 'id',
+      set: `due_at = ${wake}, parked_at = ${now}, updated_at = ${now}, status = 'suspended', owner = null,
+        wake_seq = null`,
+      where: `${where} and parked_at = ${BEING_PARKED}`,
+    }),
+  ]
+}
+
+/**
+ * Everything that becomes of the runs of lost workers, in order: none of them is handed over twice.
+ *
+ * @param values those of the query of the lost workers
+ */
+function passOnRuns(
+  sql: Fragments,
+  params: { lostWorkers: string; values: readonly Value[]; suspectFrom: number | null }
+): Statement[] {
+  const { lostWorkers, values, suspectFrom } = params
+  const statements = [
+    handBackRuns(sql, lostWorkers),
+    suspectBystanders(sql, lostWorkers),
+    ...parkRuns(sql, lostWorkers),
+    orphanRuns(sql, { lostWorkers, suspectFrom }),
+  ]
+  return statements.map((text) => ({ sql: text, values }))
+}
+
+/** The number of runs, of what `passOnRuns` has changed. */
+function passedOn([back = 0, beside = 0, , parked = 0, orphaned = 0]: readonly number[]): number {
+  return back + beside + parked + orphaned
+}
+
 function markLost({ update }: Fragments, where: string): string {
   return update({ table: 'durable_workers', key: 'instance', set: 'lost = 1', where })
 }
@@ -86,14 +141,12 @@ export class Leases {
     const { sql, locksNames } = this.#dialect
     // A name that is not locked may be that of a live process: its lease decides.
     const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
-    const [, back = 0, beside = 0, takenOver = 0] = await this.#dialect.write([
+    const [, ...changed] = await this.#dialect.write([
       { sql: markLost(sql, `name = ? and lost = 0${isPredecessor}`), values: [name] },
-      { sql: handBackRuns(sql, lost), values: [name] },
-      { sql: suspectBystanders(sql, lost), values: [name] },
-      { sql: orphanRuns(sql, { lostWorkers: lost, suspectFrom }), values: [name] },
+      ...passOnRuns(sql, { lostWorkers: lost, values: [name], suspectFrom }),
       announce,
     ])
-    return { takenOver: back + beside + takenOver }
+    return { takenOver: passedOn(changed) }
   }
 
   async renew(instance: string): Promise<boolean> {
@@ -138,16 +191,12 @@ export class Leases {
       values: [],
     })
     if (found.length === 0) return { workers: 0, runs: 0 }
-    const [workers = 0, back = 0, beside = 0, runs = 0] = await this.#dialect.write([
-      {
-        sql: markLost(this.#dialect.sql, `lost = 0 and lease_until <= ${now}`),
-        values: [],
-      },
-      { sql: handBackRuns(this.#dialect.sql, lost), values: [] },
-      { sql: suspectBystanders(this.#dialect.sql, lost), values: [] },
-      { sql: orphanRuns(this.#dialect.sql, { lostWorkers: lost, suspectFrom }), values: [] },
+    const { sql } = this.#dialect
+    const [workers = 0, ...changed] = await this.#dialect.write([
+      { sql: markLost(sql, `lost = 0 and lease_until <= ${now}`), values: [] },
+      ...passOnRuns(sql, { lostWorkers: lost, values: [], suspectFrom }),
     ])
-    return { workers, runs: back + beside + runs }
+    return { workers, runs: passedOn(changed) }
   }
 
   async list(): Promise<WorkerRow[]> {

@@ -1,5 +1,6 @@
 import type { Database } from '@adonisjs/lucid/database'
 import type { FlushNews, StartWrite, Write } from '../../core/change_set.ts'
+import type { DispatchKey } from '../../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
 import { PRIORITIES, RUN_FORMAT, type RunRow } from '../../core/run.ts'
 import { created } from '../../core/transition.ts'
@@ -29,7 +30,7 @@ import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
 import { POSTGRES_CLIENTS, PostgresDialect } from './postgres/dialect.ts'
-import { readErrors, readHistory, readRun, readStandings } from './run_details.ts'
+import { readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 import { tableNames, versionOfShape } from './schema.ts'
@@ -154,6 +155,15 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return this.#dialect.claim(request)
   }
 
+  async heartbeat({ runId, seq, generation, attempt }: DispatchKey): Promise<boolean> {
+    const sql = `update durable_waits
+      set due_at = case when silence_ms is null then due_at else ${this.#dialect.sql.now} + silence_ms end
+      where run_id = ? and seq = ? and dispatch_generation = ? and dispatch_attempt = ? and attempts < dispatch_attempt`
+    const values = [runId, seq, generation, attempt]
+    const [found = 0] = await this.#dialect.write([{ sql, values }])
+    return found > 0
+  }
+
   load(requests: readonly LoadRequest[]): Promise<LoadedRun[]> {
     return loadRuns(this.#dialect, requests)
   }
@@ -233,10 +243,6 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {
     return readStandings(this.#dialect, runIds)
-  }
-
-  errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
-    return readErrors(this.#dialect, runIds)
   }
 
   listRuns(query: RunQuery): Promise<RunPage> {

@@ -7,6 +7,7 @@ import type {
   SignalEntry,
   Wait,
 } from '../../core/history.ts'
+import type { Dispatch, StepOutcome } from '../../core/dispatch.ts'
 import type { OfRun } from '../../core/fold.ts'
 import type { Value } from './dialect.ts'
 
@@ -84,11 +85,41 @@ export interface WaitColumns {
   due_at: number | null
   attempts: number
   error: string | null
+  dispatch_generation: number | null
+  dispatch_attempt: number | null
+  dispatch_id: string | null
+  redispatches: number | null
+  silence_ms: number | null
   opened_at: number
 }
 
-export const WAIT_COLUMNS =
-  'run_id, seq, kind, name, called_after, token, target, due_at, attempts, error, opened_at'
+const WAIT_COLUMN_NAMES = [
+  'run_id',
+  'seq',
+  'kind',
+  'name',
+  'called_after',
+  'token',
+  'target',
+  'due_at',
+  'attempts',
+  'error',
+  'dispatch_generation',
+  'dispatch_attempt',
+  'dispatch_id',
+  'redispatches',
+  'silence_ms',
+  'opened_at',
+] as const satisfies readonly (keyof WaitColumns)[]
+
+export const WAIT_COLUMNS = WAIT_COLUMN_NAMES.join(', ')
+
+/** Values: {@link waitValues}. */
+export const UPSERT_WAIT = `insert into durable_waits (${WAIT_COLUMNS}, served)
+  values (${WAIT_COLUMN_NAMES.map(() => '?').join(', ')}, 0)
+  on conflict (run_id, seq) do update set ${WAIT_COLUMN_NAMES.slice(2)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}, served = 0`
 
 export function waitValues(wait: OfRun<Wait>): Value[] {
   return [
@@ -102,6 +133,11 @@ export function waitValues(wait: OfRun<Wait>): Value[] {
     wait.dueAt,
     wait.attempts,
     wait.error,
+    wait.dispatch?.generation ?? null,
+    wait.dispatch?.attempt ?? null,
+    wait.dispatch?.id ?? null,
+    wait.dispatch?.redispatches ?? null,
+    wait.dispatch?.silenceMs ?? null,
     wait.openedAt,
   ]
 }
@@ -117,28 +153,58 @@ export function toWait(columns: WaitColumns): Wait {
     dueAt: columns.due_at,
     attempts: columns.attempts,
     error: columns.error,
+    dispatch: toDispatch(columns),
     openedAt: columns.opened_at,
   }
 }
 
-/** The columns of the other kind of entry are null. */
+function toDispatch(columns: WaitColumns): Dispatch | null {
+  if (columns.dispatch_id === null) return null
+  return {
+    generation: columns.dispatch_generation ?? 0,
+    attempt: columns.dispatch_attempt ?? 0,
+    id: columns.dispatch_id,
+    redispatches: columns.redispatches ?? 0,
+    silenceMs: columns.silence_ms,
+  }
+}
+
+/** The columns of the other kinds of entry are null. */
 export type InboxColumns = { run_id: string; no: number; seq: number; received_at: number } & (
   | { kind: 'signal'; signal_id: string; token: string; payload: string }
   | { kind: 'child'; child_id: string; child_index: number; child_event: ChildEntry['event'] }
+  | {
+      kind: 'result'
+      payload: string
+      generation: number
+      attempt: number
+      dispatch_id: string
+      result_status: StepOutcome['status']
+    }
 )
 
 export const INSERT_ENTRY = `insert into durable_inbox (run_id, no, kind, seq, received_at, signal_id, token, payload,
-  child_id, child_index, child_event) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  child_id, child_index, child_event, generation, attempt, dispatch_id, result_status)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 export function entryValues(entry: OfRun<InboxEntry>): Value[] {
   const common = [entry.runId, entry.no, entry.kind, entry.seq, entry.receivedAt]
   switch (entry.kind) {
     case 'signal':
-      return [...common, entry.signalId, entry.token, entry.payload, null, null, null]
+      return [...common, entry.signalId, entry.token, entry.payload, ...NO_CHILD, ...NO_RESULT]
     case 'child':
-      return [...common, null, null, null, entry.childId, entry.index, entry.event]
+      return [...common, null, null, null, entry.childId, entry.index, entry.event, ...NO_RESULT]
+    case 'result': {
+      const { outcome, generation, attempt, dispatchId } = entry
+      const payload = outcome.status === 'completed' ? outcome.output : outcome.error
+      const result = [generation, attempt, dispatchId, outcome.status]
+      return [...common, null, null, payload, ...NO_CHILD, ...result]
+    }
   }
 }
+
+const NO_CHILD = [null, null, null]
+const NO_RESULT = [null, null, null, null]
 
 export function toEntry(columns: InboxColumns): InboxEntry {
   switch (columns.kind) {
@@ -154,7 +220,25 @@ export function toEntry(columns: InboxColumns): InboxEntry {
         childId: columns.child_id,
         event: columns.child_event,
       }
+    case 'result':
+      return {
+        kind: 'result',
+        no: columns.no,
+        receivedAt: columns.received_at,
+        seq: columns.seq,
+        generation: columns.generation,
+        attempt: columns.attempt,
+        dispatchId: columns.dispatch_id,
+        outcome: toOutcome(columns),
+      }
   }
+}
+
+function toOutcome({
+  result_status: status,
+  payload,
+}: InboxColumns & { kind: 'result' }): StepOutcome {
+  return status === 'completed' ? { status, output: payload } : { status, error: payload }
 }
 
 export function toSignal(columns: InboxColumns & { kind: 'signal' }): SignalEntry {

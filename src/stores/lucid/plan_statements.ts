@@ -6,7 +6,7 @@ import {
   INSERT_ENTRY,
   INSERT_RECORD,
   recordValues,
-  WAIT_COLUMNS,
+  UPSERT_WAIT,
   waitValues,
 } from './operation_rows.ts'
 import { INSERT_RUN, insertValues, UPDATE_RUN, updateValues } from './run_rows.ts'
@@ -19,11 +19,6 @@ const ADD_TAG = `insert into durable_tags (tag, created_at, run_id)
   select ?, r.created_at, r.id from durable_runs r where r.id = ?
     and not exists (select 1 from durable_tags t where t.run_id = r.id and t.tag = ?)`
 
-const UPSERT_WAIT = `insert into durable_waits (${WAIT_COLUMNS}, served) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
-  on conflict (run_id, seq) do update set kind = excluded.kind, name = excluded.name,
-    called_after = excluded.called_after, token = excluded.token, target = excluded.target,
-    due_at = excluded.due_at, attempts = excluded.attempts, error = excluded.error,
-    opened_at = excluded.opened_at, served = 0`
 const CLOSE_WAIT = 'delete from durable_waits where run_id = ? and seq = ?'
 const SERVE_WAIT = 'update durable_waits set served = 1 where run_id = ? and seq = ?'
 const CLEAR_WAITS = 'delete from durable_waits where run_id = ?'

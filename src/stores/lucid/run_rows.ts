@@ -23,6 +23,7 @@ export interface RunColumns {
   owner: string | null
   token: number
   recovery_attempts: number
+  parked_at: number | null
   inbox_seq: number
   wake_seq: number | null
   parent_id: string | null
@@ -54,6 +55,7 @@ const CHANGING = [
   'owner',
   'token',
   'recovery_attempts',
+  'parked_at',
   'inbox_seq',
   'wake_seq',
   'handoffs',
@@ -123,6 +125,7 @@ export function toRun(columns: RunColumns): RunRow {
     owner: columns.owner,
     token: columns.token,
     recoveryAttempts: columns.recovery_attempts,
+    parkedAt: columns.parked_at,
     inboxSeq: columns.inbox_seq,
     wakeSeq: columns.wake_seq,
     parent: toParent(columns),
@@ -171,6 +174,7 @@ function toColumns(row: RunRow): RunColumns {
     owner: row.owner,
     token: row.token,
     recovery_attempts: row.recoveryAttempts,
+    parked_at: row.parkedAt,
     inbox_seq: row.inboxSeq,
     wake_seq: row.wakeSeq,
     parent_id: parent === null ? null : parent.runId,

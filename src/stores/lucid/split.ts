@@ -87,6 +87,8 @@ export function keyOf(write: Write): string {
     case 'requeue':
     case 'wake':
       return `run ${write.runId}`
+    case 'result':
+      return `run ${write.result.runId}`
     case 'signal':
       return `signal ${write.signal.id} ${write.signal.token}`
   }

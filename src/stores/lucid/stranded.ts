@@ -8,7 +8,7 @@ const UNREAD = `exists (select 1 from durable_inbox i where i.run_id = r.id)`
 const URGENT = `exists (
   select 1 from durable_inbox i left join durable_runs c on c.id = i.child_id
   where i.run_id = r.id
-    and (i.kind = 'signal' or i.child_event in ('started', 'taken')
+    and (i.kind in ('signal', 'result') or i.child_event in ('started', 'taken')
       or (i.child_event = 'failed' and coalesce(c.parent_fail_fast, 1) = 1)))`
 
 /** The children of the open wait `w` of `r` that tell it of their end. */

@@ -43,6 +43,8 @@ function runOf(write: Write): string | undefined {
       return write.runId
     case 'start':
       return write.run.id
+    case 'result':
+      return write.result.runId
     case 'signal':
       return undefined
   }

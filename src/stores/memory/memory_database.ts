@@ -1,3 +1,4 @@
+import { isInFlight } from '../../core/dispatch.ts'
 import type { LockedState, Plan } from '../../core/plan.ts'
 import { isSuspectKey } from '../../core/name.ts'
 import { orphaned } from '../../core/transition.ts'
@@ -94,7 +95,7 @@ export class MemoryDatabase {
     for (const signal of plan.keptSignals) this.kept.add(signal)
   }
 
-  /** Makes what these instances were running due, and gives the number of runs. */
+  /** Makes what these instances were running due, or parks it, and gives the number of runs. */
   orphan(instances: readonly string[], params: { suspectFrom: number | null }): number {
     const now = this.now()
     const runs = instances
@@ -105,8 +106,17 @@ export class MemoryDatabase {
     for (const run of runs) {
       const isCounted = this.workers.isCounted(run.owner!)
       const besideSuspect = ownersOfSuspects.has(run.owner)
-      this.runs.replace(orphaned(run, { ...params, now, isCounted, besideSuspect }))
+      const parkUntil = this.#parkUntil(run.id, now)
+      this.runs.replace(orphaned(run, { ...params, now, isCounted, besideSuspect, parkUntil }))
     }
     return runs.length
+  }
+
+  /** When a run is to be woken that waits for a step in flight; null = it waits for none. */
+  #parkUntil(runId: string, now: number): number | null {
+    const waits = this.waits.of(runId)
+    if (!waits.some(isInFlight)) return null
+    if (this.inbox.above(runId, 0).length > 0) return now
+    return Math.min(...waits.map(({ dueAt }) => dueAt ?? Infinity))
   }
 }

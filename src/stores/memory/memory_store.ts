@@ -16,6 +16,7 @@ import type {
   WorkerRow,
 } from '../../contracts/store.ts'
 import type { Write } from '../../core/change_set.ts'
+import type { DispatchKey } from '../../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
 import { isTerminal, type RunRow } from '../../core/run.ts'
 import { claimed } from '../../core/transition.ts'
@@ -85,6 +86,10 @@ export class MemoryStore implements Store {
       runs.replace(taken)
       return [taken]
     })
+  }
+
+  async heartbeat(attempt: DispatchKey): Promise<boolean> {
+    return this.database.waits.heartbeat(attempt, this.database.now())
   }
 
   async load(requests: readonly LoadRequest[]): Promise<LoadedRun[]> {
@@ -216,13 +221,6 @@ export class MemoryStore implements Store {
     return rows
       .filter((row) => row !== undefined)
       .map(({ id, claimKey, status, token }) => ({ runId: id, claimKey, status, token }))
-  }
-
-  async errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
-    return [...new Set(runIds)].flatMap((runId) => {
-      const error = this.database.runs.payloads(runId)?.error ?? null
-      return error === null ? [] : [{ runId, error }]
-    })
   }
 
   async listRuns(query: RunQuery): Promise<RunPage> {

@@ -45,7 +45,7 @@ function reasonOfSuspended(database: MemoryDatabase, row: RunRow): StrandedReaso
 }
 
 function isWorthWaking(database: MemoryDatabase, row: RunRow, entry: InboxEntry): boolean {
-  if (row.wakeSeq === null || row.inboxSeq >= row.wakeSeq || entry.kind === 'signal') return true
+  if (row.wakeSeq === null || row.inboxSeq >= row.wakeSeq || entry.kind !== 'child') return true
   switch (entry.event) {
     case 'started':
     case 'taken':

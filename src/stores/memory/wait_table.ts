@@ -1,3 +1,4 @@
+import { type DispatchKey, isInFlight } from '../../core/dispatch.ts'
 import type { Wait } from '../../core/history.ts'
 import type { OfRun, Waiter } from '../../core/plan.ts'
 
@@ -24,6 +25,17 @@ export class WaitTable {
   serve({ runId, seq }: Waiter) {
     const wait = this.#waits.get(runId)?.get(seq)
     if (wait) wait.served = true
+  }
+
+  /** False when nothing waits for the attempt. */
+  heartbeat({ runId, seq, generation, attempt }: DispatchKey, now: number): boolean {
+    const wait = this.#waits.get(runId)?.get(seq)
+    const dispatch = wait?.dispatch
+    if (!dispatch || dispatch.generation !== generation || dispatch.attempt !== attempt)
+      return false
+    if (!isInFlight(wait)) return false
+    if (dispatch.silenceMs !== null) wait.dueAt = now + dispatch.silenceMs
+    return true
   }
 
   close({ runId, seq }: Waiter) {

@@ -27,7 +27,15 @@ export function startingChecks(check: Check) {
     assert.deepEqual(row, {
       ...{ id: 'r1', workflow: 'import', version: '1', claimKey: CLAIM_KEY },
       ...{ namespace: 'default', origin: 'shop', status: 'pending', phase: 'body', priority: 1 },
-      ...{ owner: null, token: 0, recoveryAttempts: 0, inboxSeq: 0, wakeSeq: null, parent: null },
+      ...{
+        owner: null,
+        token: 0,
+        recoveryAttempts: 0,
+        parkedAt: null,
+        inboxSeq: 0,
+        wakeSeq: null,
+        parent: null,
+      },
       ...{ handles: null, routeChain: [], handoffs: 0, deadlineAt: null },
       ...{ createdBy: 'nonce of r1', format: 1, errorCode: null, startedAt: null, endedAt: null },
       ...{ dueAt: row.createdAt, createdAt: row.createdAt, updatedAt: row.createdAt },

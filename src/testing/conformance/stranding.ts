@@ -5,10 +5,12 @@ import type { Check } from './suite.ts'
 import {
   BLOCK,
   COMPLETE,
+  dispatched,
   FAIL,
   newRun,
   parentLink,
   RELEASE,
+  result,
   signal,
   sleep,
   SUSPEND,
@@ -56,6 +58,10 @@ export function strandingChecks(check: Check) {
     const [early] = await db.family('woken early', { count: 2, link: { failFast: true } })
     assert.ok(early)
     await db.turn(early, { end: FAIL })
+    const sent = { opened: [dispatched(0)], end: { ...SUSPEND, dueIn: 60_000 } }
+    await db.turn(await db.running('sent'), sent)
+    await db.turn(await db.running('answered'), sent)
+    await db.commit(result('answered'))
     const both = await db.running('signal or timeout')
     const opened = [{ ...waitForSignal(0, 'maybe'), dueIn: 5_000 }]
     await db.turn(both, { opened, end: { ...SUSPEND, dueIn: 5_000 } })
@@ -109,6 +115,20 @@ export function strandingChecks(check: Check) {
         parent: 'unread_inbox',
         eager: 'unread_inbox',
       })
+    },
+    { strands: true }
+  )
+
+  check(
+    'finds a run whose step was sent and that has no deadline, and one that does not read its result (P4)',
+    async (db) => {
+      for (const id of ['r1', 'r2', 'healthy']) {
+        const sent = { opened: [dispatched(0)], end: { ...suspendOnEnds(3), dueIn: 60_000 } }
+        await db.turn(await db.running(id), sent)
+      }
+      await db.commit(result('r2'))
+      for (const id of ['r1', 'r2']) await db.corrupt.forgetDue(id)
+      await expectStranded(db, { r1: 'no_wake', r2: 'unread_inbox' })
     },
     { strands: true }
   )

@@ -2,10 +2,12 @@ import type {
   CancelWrite,
   ChangeSet,
   RequeueWrite,
+  ResultWrite,
   SignalSend,
   SignalWrite,
   StartWrite,
 } from '../../core/change_set.ts'
+import type { Dispatch, StepResult } from '../../core/dispatch.ts'
 import type { NewRecord, NewWait, OperationKind } from '../../core/history.ts'
 import type { NewRun, ParentLink, RunRow } from '../../core/run.ts'
 
@@ -111,6 +113,7 @@ function wait(kind: OperationKind, seq: number, overrides: Partial<NewWait>): Ne
     dueAt: null,
     attempts: 0,
     error: null,
+    dispatch: null,
     ...overrides,
   }
 }
@@ -121,6 +124,30 @@ export function sleep(seq: number, dueIn: number): NewWait {
 
 export function sleepUntil(seq: number, dueAt: number): NewWait {
   return wait('sleep', seq, { dueAt })
+}
+
+/** A step that was sent to workers; the attempt is in flight unless `attempts` says that it has failed. */
+export function dispatched(
+  seq: number,
+  { attempts = 0, dueIn = 60_000, ...overrides }: DispatchedTerms = {}
+): NewWait {
+  const dispatch = {
+    ...{ generation: 1, attempt: 1, id: `dispatch ${seq}`, redispatches: 0, silenceMs: 60_000 },
+    ...overrides,
+  }
+  return wait('step', seq, { attempts, dueIn, dispatch })
+}
+
+type DispatchedTerms = Partial<Dispatch & Pick<NewWait, 'attempts' | 'dueIn'>>
+
+/** What a worker says of the first attempt of such a step. */
+export function result(
+  runId: string,
+  { seq = 0, ...overrides }: Partial<StepResult> = {}
+): ResultWrite {
+  const key = { runId, seq, generation: 1, attempt: 1, dispatchId: `dispatch ${seq}` }
+  const outcome = { status: 'completed' as const, output: '{"v":"done"}' }
+  return { type: 'result', result: { ...key, outcome, ...overrides } }
 }
 
 export function waitForSignal(seq: number, token: string): NewWait {

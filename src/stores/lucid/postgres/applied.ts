@@ -11,7 +11,7 @@ import type { PgStatement } from './session.ts'
 
 const RECORDS = `select h.run_id, h.seq, h.token from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_history h on h.run_id = asked.run_id and h.generation = 0 and h.seq = asked.seq`
-const WAITS = `select w.run_id, w.seq, w.attempts from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
+const WAITS = `select w.run_id, w.seq, w.attempts, w.dispatch_id from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_waits w on w.run_id = asked.run_id and w.seq = asked.seq`
 
 /**
@@ -22,7 +22,7 @@ const WAITS = `select w.run_id, w.seq, w.attempts from unnest(?::text[], ?::inte
 export class Applied {
   #turns: ChangeSet[]
   #records = new Map<string, number>()
-  #waits = new Map<string, number>()
+  #waits = new Map<string, string>()
 
   constructor(doubtful: readonly Write[]) {
     this.#turns = doubtful.filter((write) => write.type === 'turn')
@@ -50,8 +50,8 @@ export class Applied {
     const [records, waits] = results.map(({ rows }) => rows)
     for (const row of (records ?? []) as { run_id: string; seq: number; token: number }[])
       this.#records.set(`${row.run_id} ${row.seq}`, row.token)
-    for (const row of (waits ?? []) as { run_id: string; seq: number; attempts: number }[])
-      this.#waits.set(`${row.run_id} ${row.seq}`, row.attempts)
+    for (const { run_id: runId, seq, ...row } of (waits ?? []) as WaitState[])
+      this.#waits.set(`${runId} ${seq}`, stateOf(row.attempts, row.dispatch_id))
   }
 
   /** The answer of a write that was applied; null = it was not, or doing it again does no harm. */
@@ -71,6 +71,7 @@ export class Applied {
       case 'requeue':
         return requeued(write, state)
       case 'signal':
+      case 'result':
       case 'wake':
         return null
     }
@@ -85,8 +86,22 @@ export class Applied {
     const [child] = children
     if (child) return state.stored(child.run.id)?.createdBy === child.run.createdBy
     const [wait] = opened
-    return wait !== undefined && this.#waits.get(`${runId} ${wait.seq}`) === wait.attempts
+    if (wait === undefined) return false
+    const asOpened = stateOf(wait.attempts, wait.dispatch?.id ?? null)
+    return this.#waits.get(`${runId} ${wait.seq}`) === asOpened
   }
+}
+
+interface WaitState {
+  run_id: string
+  seq: number
+  attempts: number
+  dispatch_id: string | null
+}
+
+/** What tells one opening of a wait from the one before. */
+function stateOf(attempts: number, dispatchId: string | null): string {
+  return `${attempts} ${dispatchId}`
 }
 
 function started({ run: { id, createdBy } }: StartWrite, state: LockedRows): Answer | null {

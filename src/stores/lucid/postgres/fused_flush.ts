@@ -58,6 +58,7 @@ export async function flushFused(
         return { type: 'committed', inboxSeq: row.inbox_seq, now }
       }
       case 'signal':
+      case 'result':
       case 'cancel':
       case 'requeue':
       case 'wake':

@@ -1,3 +1,5 @@
+import type { Dispatch } from '../../../core/dispatch.ts'
+import type { Value } from '../dialect.ts'
 import type { FusedPlan } from './fused_plan.ts'
 import type { StatementParts } from './statement_parts.ts'
 
@@ -32,22 +34,68 @@ export function record(parts: StatementParts, records: FusedPlan['records']): vo
   )
 }
 
-/** Waits for time and for children. */
+const REPLACED = [
+  'kind',
+  'name',
+  'called_after',
+  'token',
+  'target',
+  'due_at',
+  'attempts',
+  'error',
+  'dispatch_generation',
+  'dispatch_attempt',
+  'dispatch_id',
+  'redispatches',
+  'silence_ms',
+  'opened_at',
+  'served',
+]
+
+/** Waits for time and for children, and for what was sent to workers. */
 export function openWaits(parts: StatementParts, opened: FusedPlan['opened']): void {
+  const plain = opened.filter(({ dispatch }) => dispatch === null)
+  const sent = opened.flatMap(({ dispatch, ...wait }) => (dispatch ? { ...wait, dispatch } : []))
+  if (plain.length > 0) open(parts, { part: 'opened', opened: plain, columns: [] })
+  if (sent.length === 0) return
+  const of = (column: string, type: string, value: (dispatch: Dispatch) => Value) => ({
+    ...{ column, type },
+    values: sent.map(({ dispatch }) => value(dispatch)),
+  })
+  const columns = [
+    of('dispatch_generation', 'bigint', ({ generation }) => generation),
+    of('dispatch_attempt', 'integer', ({ attempt }) => attempt),
+    of('dispatch_id', 'text', ({ id }) => id),
+    of('redispatches', 'integer', ({ redispatches }) => redispatches),
+    of('silence_ms', 'bigint', ({ silenceMs }) => silenceMs),
+  ]
+  open(parts, { part: 'dispatched', opened: sent, columns })
+}
+
+/** @param params.columns those that are null where they are left out */
+function open(
+  parts: StatementParts,
+  params: {
+    part: string
+    opened: readonly Omit<FusedPlan['opened'][number], 'dispatch'>[]
+    columns: readonly { column: string; type: string; values: readonly Value[] }[]
+  }
+): void {
+  const { part, opened, columns } = params
+  const extra = columns.map(({ column }) => `, ${column}`).join('')
+  const extraValues = columns.map(({ column }) => `, u.${column}`).join('')
+  const extraArrays = columns.map(({ type }) => `, ?::${type}[]`).join('')
   parts.add(
-    `opened as (
+    `${part} as (
       insert into durable_waits (run_id, seq, kind, name, called_after, token, target, due_at, attempts, error, opened_at,
-        served)
+        served${extra})
       select u.run_id, u.seq, u.kind, u.name, u.called_after, null, u.target, coalesce(clock.at + u.due_in, u.due_at),
-        u.attempts, u.error, clock.at, 0
+        u.attempts, u.error, clock.at, 0${extraValues}
       from unnest(?::integer[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[],
-        ?::bigint[], ?::integer[], ?::text[])
-        as u (turn, run_id, seq, kind, name, called_after, target, due_in, due_at, attempts, error)
+        ?::bigint[], ?::integer[], ?::text[]${extraArrays})
+        as u (turn, run_id, seq, kind, name, called_after, target, due_in, due_at, attempts, error${extra})
       ${ACCEPTED}
-      on conflict (run_id, seq) do update set kind = excluded.kind, name = excluded.name,
-        called_after = excluded.called_after, token = excluded.token, target = excluded.target,
-        due_at = excluded.due_at, attempts = excluded.attempts, error = excluded.error,
-        opened_at = excluded.opened_at, served = 0)`,
+      on conflict (run_id, seq) do update set ${REPLACED.map((column) => `${column} = excluded.${column}`).join(', ')})`,
     opened.map(({ turn }) => turn),
     opened.map(({ runId }) => runId),
     opened.map(({ seq }) => seq),
@@ -58,7 +106,8 @@ export function openWaits(parts: StatementParts, opened: FusedPlan['opened']): v
     opened.map(({ dueIn }) => dueIn),
     opened.map(({ dueAt }) => dueAt),
     opened.map(({ attempts }) => attempts),
-    opened.map(({ error }) => error)
+    opened.map(({ error }) => error),
+    ...columns.map(({ values }) => values)
   )
 }
 

@@ -6,7 +6,7 @@ const ENDED = `('completed', 'failed')`
 
 /** The columns of a run's row that decide. */
 const ROW = `r.token as row_token, r.status as row_status,
-  r.phase = 'body' and left(r.claim_key, 1) <> ' ' as is_ordinary, r.due_at as row_due_at, r.error_code as row_error_code, r.owner,
+  r.phase = 'body' and left(r.claim_key, 1) <> ' ' and r.parked_at is null as is_ordinary, r.due_at as row_due_at, r.error_code as row_error_code, r.owner,
   r.inbox_seq, r.wake_seq, r.claim_key, r.parent_id, r.parent_seq, r.parent_index, r.parent_awaited, r.parent_fail_fast`
 
 /**

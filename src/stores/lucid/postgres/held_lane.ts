@@ -53,9 +53,7 @@ export class HeldLane {
     return this.#runs.has(keyOf(write))
   }
 
-  /** @param isDoubtful it may have been applied already, by a connection that was lost */
-  add(write: Write, isDoubtful = false): Answer {
-    if (isDoubtful) this.#doubtful.add(write)
+  add(write: Write): Answer {
     const key = keyOf(write)
     const waiting = this.#runs.get(key) ?? []
     const known = waiting.find((other) => other.write === write)

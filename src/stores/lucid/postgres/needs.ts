@@ -38,6 +38,9 @@ function addNeeds(needs: Needs, write: Write): void {
       needs.tokens.add(write.signal.token)
       needs.signals.add(write.signal.id)
       return
+    case 'result':
+      needs.runs.add(write.result.runId)
+      return
     case 'requeue':
     case 'wake':
       needs.runs.add(write.runId)

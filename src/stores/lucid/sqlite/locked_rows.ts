@@ -115,6 +115,8 @@ function runsOf(write: Write): string[] {
     case 'requeue':
     case 'wake':
       return [write.runId]
+    case 'result':
+      return [write.result.runId]
     case 'start':
       return [write.run.id]
     case 'signal':

@@ -1,0 +1,180 @@
+import { type Dispatch, isInFlight } from '../../core/dispatch.ts'
+import type { ResultEntry } from '../../core/history.ts'
+import { decode } from '../../core/payload.ts'
+import { decideRetry, retryPolicy } from '../../core/retry_policy.ts'
+import { decodeError, encodeError } from '../../core/serialized_error.ts'
+import { StepError } from '../../errors.ts'
+import type { StepOptions } from '../../types/step.ts'
+import {
+  type Begin,
+  type Compensation,
+  type FoundWait,
+  type Operation,
+  type Outcome,
+  type OutsideEvent,
+  type StepOrder,
+  type Taken,
+  WAITS_FOR_NOTHING,
+  type WaitTerms,
+} from '../operation.ts'
+
+/** How steps are left to other processes. */
+export interface Dispatching {
+  /** After so long without a sign of life an attempt is sent again, unless it has a time limit. Ms. */
+  reconcileMs: number
+  /** How often an attempt is sent again before it counts as lost. */
+  redispatchMax: number
+  /** The token under which the run is executed now. */
+  token: () => number
+  newId: () => string
+  /** In [0, 1). */
+  jitter: () => number
+}
+
+interface DispatchedStepParams {
+  name: string
+  /** Encoded. */
+  input: string
+  options: Pick<StepOptions, 'retries' | 'timeoutMs' | 'backoffMs'>
+  compensation: Compensation | null
+  dispatching: Dispatching
+  /** The same step as it is executed beside its body; null = no handler for it is known here. */
+  here: Operation | null
+}
+
+/**
+ * A step that is sent to whoever has a handler for it. Its wait has a deadline, at which the attempt is sent again, and
+ * its result comes through the inbox. Once sent it is left to the workers for good, though the handler may have become
+ * known here since.
+ */
+export class DispatchedStep implements Operation {
+  readonly kind = 'step'
+  readonly name: string
+  readonly compensation: Compensation | null
+  readonly needs = WAITS_FOR_NOTHING.needs
+  readonly outcomeOf = WAITS_FOR_NOTHING.outcomeOf
+  #params: DispatchedStepParams
+  #seq = 0
+  /** Failed attempts so far. */
+  #attempts = 0
+  /** Encoded error of the last one. */
+  #error: string | null = null
+  #dispatch: Dispatch | null = null
+
+  constructor(params: DispatchedStepParams) {
+    this.#params = params
+    this.name = params.name
+    this.compensation = params.compensation
+  }
+
+  begin(seq: number): Begin {
+    this.#seq = seq
+    return this.#params.here?.begin(seq) ?? { ...this.#sendNext(), children: [] }
+  }
+
+  resume(wait: FoundWait): Begin {
+    const { here } = this.#params
+    this.#seq = wait.seq
+    this.#attempts = wait.attempts
+    this.#error = wait.error
+    this.#dispatch = wait.dispatch
+    if (here && !wait.dispatch) return here.resume(wait, [])
+    if (wait.dueAt === null) return { ...this.#sendNext(), children: [] }
+    return { kind: 'wait', wait: null, children: [] }
+  }
+
+  take(event: OutsideEvent): Taken {
+    switch (event.type) {
+      case 'due':
+        return this.#dueTaken(event)
+      case 'result':
+        return this.#dispatch ? this.#weigh(this.#dispatch, event.entry) : { kind: 'ignored' }
+      case 'signal':
+      case 'child':
+        return { kind: 'ignored' }
+    }
+  }
+
+  receive(outcome: Outcome, attempts: number): unknown {
+    if (outcome.status === 'completed') return decode(outcome.output)
+    throw new StepError(decodeError(outcome.error), attempts)
+  }
+
+  #dueTaken(event: OutsideEvent): Taken {
+    const dispatch = this.#dispatch
+    if (!dispatch) return this.#params.here?.take(event) ?? this.#sendNext()
+    if (!isInFlight({ dispatch, attempts: this.#attempts })) return this.#sendNext()
+    return this.#sendAgain(dispatch)
+  }
+
+  /** A success of any attempt counts; a failure only of the one that is in flight. */
+  #weigh(dispatch: Dispatch, { generation, attempt, outcome }: ResultEntry): Taken {
+    if (generation !== dispatch.generation || attempt > dispatch.attempt) return { kind: 'ignored' }
+    if (outcome.status === 'completed')
+      return { kind: 'outcome', outcome, attempts: dispatch.attempt }
+    const isCurrent = isInFlight({ dispatch, attempts: this.#attempts })
+    if (attempt < dispatch.attempt || !isCurrent) return { kind: 'ignored' }
+    return this.#fail(dispatch, outcome.error)
+  }
+
+  #fail(dispatch: Dispatch, error: string): Taken {
+    const { options, dispatching } = this.#params
+    const { attempt } = dispatch
+    const decision = decideRetry({
+      error: decodeError(error),
+      attempt,
+      policy: retryPolicy(options),
+      jitter: dispatching.jitter(),
+    })
+    if (decision.kind === 'give_up')
+      return { kind: 'outcome', outcome: { status: 'failed', error }, attempts: attempt }
+    this.#attempts = attempt
+    this.#error = error
+    return { kind: 'wait', wait: this.#terms(dispatch, decision.delayMs), order: null }
+  }
+
+  #sendNext() {
+    const { options, dispatching } = this.#params
+    const timeoutMs = options.timeoutMs ?? null
+    return this.#send({
+      generation: this.#dispatch?.generation ?? dispatching.token(),
+      attempt: this.#attempts + 1,
+      id: dispatching.newId(),
+      redispatches: 0,
+      silenceMs: timeoutMs === null ? dispatching.reconcileMs : null,
+    })
+  }
+
+  #sendAgain(dispatch: Dispatch): Taken {
+    const { newId, redispatchMax } = this.#params.dispatching
+    const { attempt, redispatches } = dispatch
+    if (redispatches < redispatchMax)
+      return this.#send({ ...dispatch, id: newId(), redispatches: redispatches + 1 })
+    const error = encodeError({
+      name: 'StepLost',
+      message:
+        `Nobody has answered for attempt ${attempt} of step "${this.name}", which was sent ${redispatches + 1} times. ` +
+        'Is a worker running that has the step?',
+      code: 'step_lost',
+      retryable: false,
+    })
+    return { kind: 'outcome', outcome: { status: 'failed', error }, attempts: attempt }
+  }
+
+  #send(dispatch: Dispatch) {
+    const { name, input, options, dispatching } = this.#params
+    const { generation, attempt, id: dispatchId, silenceMs } = dispatch
+    const timeoutMs = options.timeoutMs ?? null
+    this.#dispatch = dispatch
+    const order: StepOrder = {
+      ...{ seq: this.#seq, name, input, generation, attempt, dispatchId },
+      ...{ timeoutMs, silenceMs },
+    }
+    const deadlineMs = timeoutMs ?? dispatching.reconcileMs
+    return { kind: 'wait' as const, wait: this.#terms(dispatch, deadlineMs), order }
+  }
+
+  #terms(dispatch: Dispatch, dueIn: number): WaitTerms {
+    return { attempts: this.#attempts, error: this.#error, dispatch, dueIn }
+  }
+}
