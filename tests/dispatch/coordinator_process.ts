@@ -1,0 +1,71 @@
+import { flushCompileCache } from 'node:module'
+import type { ResultReceipt, StepMessage, Transport } from '../../src/contracts/transport.ts'
+import type { StepResult } from '../../src/core/dispatch.ts'
+import type { GivenOptions } from '../../src/options.ts'
+import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
+import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
+import { DurableApp } from '../engine/durable_app.ts'
+import { registerCoordinated } from './coordinated_workflows.ts'
+
+/** How the process is set up: its only argument, as JSON. */
+export interface CoordinatorOrder {
+  address: DatabaseAddress
+  name: string
+  options: GivenOptions
+  /** Whether the local step of `beside` never ends here. */
+  hangs: boolean
+  /** Where it kills itself; null = nowhere. */
+  point: CrashPoint | null
+}
+
+/** What it says to the test. */
+export type CoordinatorReport =
+  /** It listens to what comes from workers. */
+  | { type: 'listening' }
+  /** It claims runs. */
+  | { type: 'working' }
+  /** The local step of `beside` has begun. */
+  | { type: 'local' }
+  | { type: 'sent'; messages: readonly StepMessage[] }
+  /** Null: it could not be stored. */
+  | { type: 'receipt'; id: number; receipt: ResultReceipt | null }
+
+/** What it is told. */
+export interface CoordinatorNews {
+  id: number
+  result: StepResult
+}
+
+/** Over the channel between this process and the one that started it. */
+const transport: Transport = {
+  async open(listener) {
+    process.on('message', ({ id, result }: CoordinatorNews) => {
+      void listener
+        .result(result)
+        .catch(() => null)
+        .then((receipt) => report({ type: 'receipt', id, receipt }))
+    })
+    await report({ type: 'listening' })
+  },
+  send: (messages) => report({ type: 'sent', messages }),
+  async close() {},
+}
+
+/** Resolves once it is on its way: it arrives though this process dies. */
+function report(message: CoordinatorReport): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send?.(message, undefined, undefined, (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+const order = JSON.parse(process.argv[2] ?? '{}') as CoordinatorOrder
+const { store } = connect(order.address)
+const { store: crashing } = crashingStore(store, { point: order.point })
+const app = new DurableApp({ store: crashing, options: order.options, transport })
+registerCoordinated(app.engine, {
+  hangs: order.hangs,
+  onLocal: () => void report({ type: 'local' }),
+})
+flushCompileCache()
+await app.work({ name: order.name })
+await report({ type: 'working' })

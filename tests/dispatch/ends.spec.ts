@@ -1,0 +1,142 @@
+import { test } from '@japa/runner'
+import { stampStep } from '../../src/engine/step_stamp.ts'
+import { STORES } from '../dead_letters/databases.ts'
+import type { DurableApp } from '../engine/durable_app.ts'
+import { RECONCILE_MS, Stage } from './stage.ts'
+
+/** A registered step of an application, and what it was called with. */
+function registerStep(app: DurableApp, name: string): unknown[] {
+  const calls: unknown[] = []
+  app.registry.registerStep({
+    ...{ name, options: {}, file: null },
+    run: (input) => void calls.push(input),
+  })
+  return calls
+}
+
+for (const kind of Object.keys(STORES))
+  test.group(`Runs that end beside dispatched steps (${kind})`, (group) => {
+    let stage: Stage
+    group.each.setup(async () => {
+      stage = await Stage.on(kind)
+      return async () => {
+        const stranded = await stage.store.findStranded()
+        await stage.close()
+        if (stranded.length > 0) throw new Error(`Stranded: ${JSON.stringify(stranded)}`)
+      }
+    })
+
+    test('a step that lost its race is recorded abandoned, and nobody wants its result', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      app.engine.register('race', '1', (ctx) =>
+        Promise.race([ctx.step('work', null), ctx.sleep(1_000).then(() => 'slept')])
+      )
+      const worker = await app.work()
+      await app.engine.start('race', null, 'r')
+      const message = await stage.broker.next()
+      await worker.whenIdle()
+      await stage.pass(worker, 1_000)
+      const run = await app.engine.waitForRun('r')
+      assert.equal(run.output, 'slept')
+      assert.equal(await stage.broker.complete(message, 'late'), 'unwanted')
+      const records = await stage.records('r')
+      assert.deepEqual(
+        records.map(({ name, status, ordinal }) => ({ name, status, ordinal })),
+        [
+          { name: 'work', status: 'abandoned', ordinal: null },
+          { name: 'sleep', status: 'completed', ordinal: 0 },
+        ]
+      )
+      await stage.pass(worker, RECONCILE_MS)
+      assert.lengthOf(stage.broker.sent, 1)
+    })
+
+    test('a cancelled run waits for nothing: the result is unwanted, and nothing is sent again', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      app.engine.register('remote', '1', (ctx) => ctx.step('work', null))
+      const worker = await app.work()
+      await app.engine.start('remote', null, 'r')
+      const message = await stage.broker.next()
+      await worker.whenIdle()
+      assert.isTrue(await app.engine.cancel('r'))
+      assert.isFalse(await stage.broker.heartbeat(message))
+      assert.equal(await stage.broker.complete(message, 'late'), 'unwanted')
+      await stage.pass(worker, RECONCILE_MS)
+      assert.lengthOf(stage.broker.sent, 1)
+      assert.equal(await stage.statusOf('r'), 'cancelled')
+    })
+
+    test('a result of before a requeue is refused, and that of the new dispatch is taken', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      app.engine.register('two', '1', async (ctx) => {
+        const first = await ctx.step('first', null)
+        return Promise.all([ctx.step('slow', first), ctx.step('quick', null, { retries: 0 })])
+      })
+      const worker = await app.work()
+      await app.engine.start('two', null, 'r')
+      await stage.broker.complete(await stage.broker.next(), 1)
+      const [slow, quick] = [await stage.broker.next(), await stage.broker.next()]
+      await stage.broker.fail(quick, new Error('no'))
+      await app.engine.waitForRun('r')
+      assert.equal(await stage.broker.complete(slow, 'between'), 'unwanted')
+      assert.isTrue(await app.engine.requeue('r'))
+      const [slowAgain, quickAgain] = [await stage.broker.next(), await stage.broker.next()]
+      assert.equal(slowAgain.stepId, slow.stepId)
+      assert.isAbove(slowAgain.generation, slow.generation)
+      assert.equal(await stage.broker.complete(slow, 'old'), 'stored')
+      await worker.whenIdle()
+      const history = await stage.store.getHistory('r')
+      assert.lengthOf(history?.waits ?? [], 2)
+      assert.isFalse(await stage.broker.heartbeat(slow))
+      await stage.broker.complete(slowAgain, 'new')
+      await stage.broker.complete(quickAgain, 'quick')
+      const run = await app.engine.waitForRun('r')
+      assert.deepEqual(run.output, ['new', 'quick'])
+      assert.lengthOf(stage.broker.sent, 5)
+    })
+
+    test('a dispatched step is undone by a step that is known here, with its output', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      const refunds = registerStep(app, 'refund')
+      const refund = () => {}
+      stampStep(refund, 'refund')
+      app.engine.register('order', '1', async (ctx) => {
+        await ctx.step('charge', 5, { compensate: refund })
+        await ctx.step('ship', null, { retries: 0 })
+      })
+      await app.work()
+      await app.engine.start('order', null, 'r')
+      await stage.broker.complete(await stage.broker.next(), { receipt: 'c1' })
+      await stage.broker.fail(await stage.broker.next(), new Error('no stock'))
+      const run = await app.engine.waitForRun('r')
+      assert.equal(run.status, 'failed')
+      assert.deepEqual(refunds, [{ receipt: 'c1' }])
+    })
+
+    test('a step that was in flight when its run was cancelled is undone with nothing known of it', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      const undone: unknown[] = []
+      app.engine.register('order', '1', (ctx) =>
+        ctx.step('charge', 5, { compensate: (output) => void undone.push(output) })
+      )
+      const worker = await app.work()
+      await app.engine.start('order', null, 'r')
+      const message = await stage.broker.next()
+      await worker.whenIdle()
+      await app.engine.cancel('r', { compensate: true })
+      const run = await app.engine.waitForRun('r')
+      assert.equal(run.status, 'cancelled')
+      assert.deepEqual(undone, [undefined])
+      assert.equal(await stage.broker.complete(message, 'late'), 'unwanted')
+    })
+  })

@@ -1,0 +1,115 @@
+import type { StepMessage } from '../../src/contracts/transport.ts'
+import type { Store } from '../../src/contracts/store.ts'
+import type { Dispatch } from '../../src/core/dispatch.ts'
+import type { HistoryRecord, Wait } from '../../src/core/history.ts'
+import type { RunStatus } from '../../src/core/run.ts'
+import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
+import type { GivenOptions } from '../../src/options.ts'
+import type { DurableWorker } from '../../src/worker/worker.ts'
+import { STORES } from '../dead_letters/databases.ts'
+import { DurableApp } from '../engine/durable_app.ts'
+import type { TestDatabase } from '../worker/databases.ts'
+import { until } from '../worker/until.ts'
+import { Broker } from './broker.ts'
+
+export const RECONCILE_MS = 60_000
+
+interface AppOptions {
+  options?: GivenOptions
+  /** Without it, every step is executed beside its body. Default true. */
+  hasTransport?: boolean
+  /** Called before messages are accepted. */
+  onSend?: (messages: readonly StepMessage[]) => Promise<void>
+}
+
+/** One database, one broker, and applications on both. */
+export class Stage {
+  readonly broker = new Broker()
+  /** A connection that no application uses. */
+  readonly store: Store
+  #database: TestDatabase
+  #apps: DurableApp[] = []
+
+  private constructor(database: TestDatabase, store: Store) {
+    this.#database = database
+    this.store = store
+  }
+
+  /** @param kind a name among `STORES` */
+  static async on(kind: string): Promise<Stage> {
+    const create = STORES[kind]
+    if (!create) throw new Error(`There is no database "${kind}"`)
+    const database = await create()
+    return new Stage(database, await database.connect())
+  }
+
+  /** One process of an application. */
+  async app({ options, hasTransport = true, onSend }: AppOptions = {}): Promise<DurableApp> {
+    const app = new DurableApp({
+      store: await this.#database.connect(),
+      options: { pollMs: 20, idlePollMs: 50, reconcileMs: RECONCILE_MS, ...options },
+      ...(hasTransport && { transport: this.broker.transport(onSend) }),
+    })
+    this.#apps.push(app)
+    return app
+  }
+
+  /** Moves the clock, and waits until a worker has done what is due then. */
+  async pass(worker: DurableWorker, ms: number): Promise<void> {
+    await this.store.advanceClock(ms)
+    await worker.whenIdle()
+  }
+
+  async records(runId: string): Promise<HistoryRecord[]> {
+    const { records } = await this.#history(runId)
+    return records
+  }
+
+  /** The one open wait of a run. */
+  async wait(runId: string): Promise<Wait> {
+    const { waits } = await this.#history(runId)
+    const [wait, ...others] = waits
+    if (!wait || others.length > 0) throw new Error(`Run "${runId}" has ${waits.length} waits`)
+    return wait
+  }
+
+  async run(runId: string): Promise<WorkflowRun> {
+    const [app] = this.#apps
+    const run = await app?.engine.getRun(runId)
+    if (!run) throw new Error(`There is no run "${runId}"`)
+    return run
+  }
+
+  async statusOf(runId: string): Promise<RunStatus> {
+    const { status } = await this.run(runId)
+    return status
+  }
+
+  /** When the one open wait of a run is over by time. */
+  async deadlineOf(runId: string): Promise<number | null> {
+    const { dueAt } = await this.wait(runId)
+    return dueAt
+  }
+
+  /** What was sent for the one open wait of a run. */
+  async dispatchOf(runId: string): Promise<Dispatch | null> {
+    const { dispatch } = await this.wait(runId)
+    return dispatch
+  }
+
+  /** Resolves once the run is suspended. */
+  suspended(runId: string): Promise<void> {
+    return until(async () => (await this.statusOf(runId)) === 'suspended')
+  }
+
+  async close(): Promise<void> {
+    for (const app of this.#apps) await app.close()
+    await this.#database.remove()
+  }
+
+  async #history(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] }> {
+    const history = await this.store.getHistory(runId)
+    if (!history) throw new Error(`There is no run "${runId}"`)
+    return history
+  }
+}
