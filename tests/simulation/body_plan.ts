@@ -20,6 +20,8 @@ export interface StepPlan {
   throwsAtOnce: boolean
   /** Run by the name of a registered handler. */
   dispatched: boolean
+  /** Sent to workers: nobody here has its handler. Its pace is theirs. */
+  remote: boolean
 }
 
 /** One part of a random body. A plan is plain data: children get theirs as their input. */
@@ -221,6 +223,8 @@ class Planner {
       fatal: failures > 0 && random.chance(0.1),
       throwsAtOnce: pace === 'immediate' && random.chance(0.3),
       dispatched: random.chance(0.2),
+      // The order of what comes from elsewhere is nobody's to fix.
+      remote: this.#flavour !== 'ordered' && random.chance(0.25),
     }
   }
 }

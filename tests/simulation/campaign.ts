@@ -18,6 +18,8 @@ export interface Campaign {
   cuts: number
   commits: number
   steps: number
+  /** Attempts of steps that were sent to workers. */
+  sent: number
   divergences: Divergence[]
 }
 
@@ -40,7 +42,7 @@ export interface CampaignParams {
 export async function runCampaign(params: CampaignParams): Promise<Campaign> {
   const { firstSeed, bodies, maxDivergences = Infinity } = params
   const campaign: Campaign = {
-    ...{ bodies: 0, simulations: 0, cuts: 0, commits: 0, steps: 0 },
+    ...{ bodies: 0, simulations: 0, cuts: 0, commits: 0, steps: 0, sent: 0 },
     divergences: [],
   }
   let next = firstSeed
@@ -122,6 +124,7 @@ class Trial {
     campaign.cuts += simulated.cuts
     campaign.commits += simulated.commits
     campaign.steps += simulated.stepsBegun
+    campaign.sent += simulated.stepsSent
     return { ended: await verify(simulated, flavour), commits: simulated.commits }
   }
 }

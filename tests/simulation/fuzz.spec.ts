@@ -35,5 +35,6 @@ test.group('Random bodies, cut at every commit', (group) => {
       assert.equal(counts.bodies, bodies)
       assert.isAbove(counts.cuts, bodies * 5)
       assert.isAbove(counts.steps, bodies * 5)
+      assert.isAbove(counts.sent, bodies * 5)
     })
 })

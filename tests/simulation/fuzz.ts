@@ -52,10 +52,18 @@ if (values.json) {
 }
 process.exit(exitCode)
 
-function describe({ simulations, cuts, commits, steps, divergences, ...rest }: Campaign): string {
+function describe({
+  simulations,
+  cuts,
+  commits,
+  steps,
+  sent,
+  divergences,
+  ...rest
+}: Campaign): string {
   const elapsed = ((performance.now() - started) / 1_000).toFixed(1)
   return (
     `${rest.bodies} bodies, ${simulations} simulations, ${cuts} cuts, ${commits} commits, ${steps} attempts of ` +
-    `steps in ${elapsed} s: ${divergences.length} diverged.`
+    `steps here and ${sent} elsewhere in ${elapsed} s: ${divergences.length} diverged.`
   )
 }

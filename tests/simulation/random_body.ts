@@ -123,10 +123,12 @@ class Body {
     const input: StepInput = { name, plan: step, after: this.#trace.steps.at(-1) ?? null }
     const backoffMs = step.backoff === 'short' ? 1 : LONG_BACKOFF_MS
     const call = { retries: step.retries, backoffMs }
-    const run = () =>
-      step.dispatched
+    const run = () => {
+      if (step.remote) return this.#ctx.step(name, input, call)
+      return step.dispatched
         ? this.#ctx.step('work', input, call)
         : this.#ctx.localStep(name, (context) => this.#environment.runStep(input, context), call)
+    }
     try {
       const value = await run()
       this.#trace.steps.push(name)

@@ -14,8 +14,12 @@ export interface RuleTrial {
   failedTests: number
 }
 
-/** Of tests/replay. */
-const TESTS = ['deliveries', 'mismatches', 'operation_promises']
+const TESTS = [
+  'replay/deliveries',
+  'replay/mismatches',
+  'replay/operation_promises',
+  'dispatch/turn',
+]
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Runs random bodies and the tests of the rules in processes in which a rule is missing. */
@@ -42,7 +46,7 @@ export async function tryWithout(
   if (what.includes('tests')) {
     const shown = await run(rule, [
       'bin/test.ts',
-      ...TESTS.flatMap((name) => ['--files', `tests/replay/${name}.spec.ts`]),
+      ...TESTS.flatMap((name) => ['--files', `tests/${name}.spec.ts`]),
     ])
     trial.failedTests = Number(/(\d+) failed, \d+ skipped\s*$/.exec(shown)?.[1] ?? Number.NaN)
   }

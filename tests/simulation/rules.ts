@@ -3,7 +3,7 @@ export interface Rule {
   name: string
   file: string
   replace: readonly (readonly [text: string, by: string])[]
-  /** What shows that it is missing: random bodies diverge, or a test of its own in tests/replay fails. */
+  /** What shows that it is missing: random bodies diverge, or a test of its own fails. */
   shownBy: readonly ('bodies' | 'tests')[]
 }
 
@@ -11,6 +11,10 @@ const TURN = 'src/replay/turn.ts'
 const RECORDED = 'src/replay/recorded.ts'
 const OPERATION = 'src/replay/operation.ts'
 const CONTEXT = 'src/replay/context.ts'
+const ARRIVALS = 'src/replay/arrivals.ts'
+const WANTS = 'src/replay/wants.ts'
+const DISPATCHED_STEP = 'src/replay/operations/dispatched_step.ts'
+const RUNNER = 'src/engine/turn_runner.ts'
 const MACROTASK = 'src/engine/macrotask.ts'
 
 const WINDOW = `setImmediate(open)
@@ -176,6 +180,42 @@ export const RULES: readonly Rule[] = [
     file: TURN,
     replace: [["if (recorded?.state === 'ended') return recorded.record.output!", '']],
     shownBy: ['bodies'],
+  },
+  {
+    name: 'a failure of an earlier attempt does not count',
+    file: DISPATCHED_STEP,
+    replace: [
+      [
+        "if (attempt < dispatch.attempt || !isCurrent) return { kind: 'ignored' }",
+        'void isCurrent',
+      ],
+    ],
+    shownBy: ['bodies'],
+  },
+  {
+    name: 'a step is sent when its wait is durable, and not before',
+    file: RUNNER,
+    replace: [
+      [
+        "const answer = await this.#writer.write(wants, { kind: 'continue' })",
+        `this.#params.dispatcher?.send(this.row.id, wants.orders)
+      const answer = await this.#writer.write({ ...wants }, { kind: 'continue' })`,
+      ],
+      ['this.#params.dispatcher?.send(this.row.id, wants.orders)\n    this.#turn', 'this.#turn'],
+    ],
+    shownBy: ['bodies'],
+  },
+  {
+    name: 'what was to be sent for a step that is over is not sent',
+    file: WANTS,
+    replace: [['this.#orders.delete(call.seq)\n    this.#wants', 'this.#wants']],
+    shownBy: ['tests'],
+  },
+  {
+    name: 'a due time is forgotten when its wait is replaced',
+    file: ARRIVALS,
+    replace: [["if (event.type === 'due' && !call.isDue) return { kind: 'none' }", '']],
+    shownBy: ['tests'],
   },
 ]
 

@@ -1,3 +1,4 @@
+import type { Transport } from '../../src/contracts/transport.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import type { Lease } from '../../src/engine/lease.ts'
 import { claimKey } from '../../src/core/name.ts'
@@ -17,6 +18,9 @@ export interface SimulatedProcessParams {
   listener: CutListener
   environment: BodyEnvironment
   residentRuns: number
+  /** How often an attempt is sent again before it is lost. */
+  redispatchMax: number
+  transport: (process: SimulatedProcess) => Transport
   onFailure: (error: unknown) => void
 }
 
@@ -45,7 +49,8 @@ export class SimulatedProcess {
     this.store = new CutStore(database, params.listener)
     this.app = new DurableApp({
       store: this.store.store,
-      options: { residentRuns: params.residentRuns },
+      options: { residentRuns: params.residentRuns, redispatchMax: params.redispatchMax },
+      transport: params.transport(this),
     })
     this.#register(environment)
     const isHeld = () => this.state === 'alive' || this.state === 'still'

@@ -11,6 +11,7 @@ import { Random } from './random.ts'
 import type { StepInput, Trace } from './random_body.ts'
 import { errorLogged, SimulatedProcess } from './simulated_process.ts'
 import { type OpenAttempt, StepDesk } from './step_desk.ts'
+import { StepPost, type WeightedEvent } from './step_post.ts'
 
 export interface SimulationParams {
   body: PlannedBody
@@ -35,6 +36,8 @@ export interface Simulated {
   /** Cuts that happened. */
   cuts: number
   stepsBegun: number
+  /** Attempts that were sent to workers. */
+  stepsSent: number
 }
 
 const ROOT = 'r'
@@ -65,6 +68,7 @@ class Simulation {
   #database = new MemoryDatabase({ clock: () => this.#clock })
   #outside = new MemoryStore(this.#database)
   #desk: StepDesk
+  #post = new StepPost(this.#database)
   #processes: SimulatedProcess[] = []
   #traces = new Map<string, Trace[]>()
   #activity = 0
@@ -97,6 +101,8 @@ class Simulation {
       happen()
     }
     this.#checkEnded()
+    this.#post.checkRecords()
+    this.#checkFaults()
     return {
       database: this.#database,
       traces: this.#traces,
@@ -104,6 +110,7 @@ class Simulation {
       commits: this.#commits,
       cuts: this.#cuts,
       stepsBegun: this.#desk.begun,
+      stepsSent: this.#post.sent,
     }
   }
 
@@ -134,6 +141,9 @@ class Simulation {
     const process: SimulatedProcess = new SimulatedProcess({
       ...{ database: this.#database, name, instance: `${name}#${++this.#instances}` },
       residentRuns: this.#params.residentRuns,
+      // Where the outcome is known beforehand, nothing is ever given up.
+      redispatchMax: this.#params.body.flavour === 'any' ? 2 : 1e9,
+      transport: (owner) => this.#post.transport(owner),
       onFailure: (error) => this.#faults.push(`A process failed: ${String(error)}`),
       environment: {
         flavour: this.#params.body.flavour,
@@ -232,11 +242,9 @@ class Simulation {
       const attempt = attempts.sort(byRank)[0]
       if (attempt) return () => this.#finish(attempt)
     }
-    const events: [number, () => void][] = attempts.map((attempt) => [
-      2,
-      () => this.#finish(attempt),
-    ])
+    const events: WeightedEvent[] = attempts.map((attempt) => [2, () => this.#finish(attempt)])
     if (due !== null) events.push([isFixed ? 1 : 2, () => this.#advance(due)])
+    events.push(...this.#post.events(this.#processes))
     if (this.#signals.areLeft) events.push([1, () => this.#signals.sendNext()])
     if (this.#processes.some(({ state }) => state === 'still')) events.push([0.1, () => {}])
     if (events.length > 0) return this.#random.weighted(events)
@@ -281,7 +289,7 @@ class Simulation {
 
   #checkFaults(): void {
     const logged = this.#processes.map(({ app }) => errorLogged(app.log)).find((line) => line)
-    const fault = this.#desk.faults[0] ?? this.#faults[0] ?? logged
+    const fault = this.#desk.faults[0] ?? this.#post.faults[0] ?? this.#faults[0] ?? logged
     if (fault) throw new SimulationFault(fault)
     for (const row of this.#database.runs.rows()) {
       if (row.status !== 'blocked') continue

@@ -1,3 +1,4 @@
+import type { HistoryRecord } from '../../src/core/history.ts'
 import type { StepContext } from '../../src/types/step.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { FatalError } from '../../src/errors.ts'
@@ -127,14 +128,7 @@ export class StepDesk {
     if (process.state === 'alive') {
       if (recorded.some((record) => record.seq === seq))
         this.faults.push(`${name} was executed though it is recorded`)
-      const isDurable = (known: string) =>
-        recorded.some(
-          (record) =>
-            record.name === known ||
-            record.output?.includes(`"${known} `) ||
-            record.error?.includes(`"${known} `)
-        )
-      if (after !== null && !isDurable(after))
+      if (after !== null && !isRecorded(recorded, after))
         this.faults.push(`${name} was begun before ${after}, which the body had seen, was recorded`)
       const wait = this.#database.waits.of(runId).find((open) => open.seq === seq)
       if (wait && step.attempt <= wait.attempts)
@@ -145,4 +139,14 @@ export class StepDesk {
       this.faults.push(`Attempt ${step.attempt} of ${name} was executed twice by one process`)
     this.#executions.set(step.id, [...earlier, { process, attempt: step.attempt }])
   }
+}
+
+/** Whether the history holds what a step of this name came to. */
+export function isRecorded(history: readonly HistoryRecord[], name: string): boolean {
+  return history.some(
+    (record) =>
+      record.name === name ||
+      record.output?.includes(`"${name} `) ||
+      record.error?.includes(`"${name} `)
+  )
 }
