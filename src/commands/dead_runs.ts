@@ -1,8 +1,9 @@
 import type { RunQuery } from '../contracts/store.ts'
 import type { RunRow, RunStatus } from '../core/run.ts'
+import { decodeError } from '../core/serialized_error.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
-import { type HandlerRun, readDeadLetterHandler } from './handler_runs.ts'
+import { type HandlerRun, readDeadLetterHandlers } from './handler_runs.ts'
 import { runPages } from './run_pages.ts'
 
 /** Dead runs of one workflow that died of the same. */
@@ -23,21 +24,25 @@ interface DeadRun {
   handler: HandlerRun | null
 }
 
-/** So many runs are read at once. */
-const AT_ONCE = 16
-
 /** The dead runs that match, in groups by workflow and cause; the group of the newest run first. */
 export async function groupDeadRuns(
   engine: WorkflowEngine,
   filter: Pick<RunQuery, 'workflow' | 'tag' | 'namespace'>
 ): Promise<DeadRunGroup[]> {
+  const store = await engine.context.store()
   const groups = new Map<string, DeadRunGroup>()
-  for await (const page of runPages(engine, { ...filter, status: 'dead' }))
-    for (let start = 0; start < page.length; start += AT_ONCE) {
-      const rows = page.slice(start, start + AT_ONCE)
-      const dead = await Promise.all(rows.map((row) => readDeadRun(engine, row)))
-      for (const run of dead) addTo(groups, run)
-    }
+  for await (const rows of runPages(engine, { ...filter, status: 'dead' })) {
+    const ids = rows.map(({ id }) => id)
+    const handlers = await readDeadLetterHandlers(engine, ids)
+    const errors = await store.errorsOf(ids)
+    const steps = new Map(errors.map(({ runId, error }) => [runId, stepsOf(error)]))
+    for (const row of rows)
+      addTo(groups, {
+        row,
+        steps: steps.get(row.id) ?? [],
+        handler: handlers.get(row.id) ?? null,
+      })
+  }
   return [...groups.values()].sort(
     (a, b) => (b.newest.endedAt ?? 0) - (a.newest.endedAt ?? 0) || b.count - a.count
   )
@@ -55,25 +60,16 @@ function addTo(groups: Map<string, DeadRunGroup>, { row, steps, handler }: DeadR
   if (handler) group.handlers[handler.status] = (group.handlers[handler.status] ?? 0) + 1
 }
 
-async function readDeadRun(engine: WorkflowEngine, row: RunRow): Promise<DeadRun> {
-  const [steps, handler] = await Promise.all([
-    stepsOf(engine, row.id),
-    readDeadLetterHandler(engine, row.id),
-  ])
-  return { row, steps, handler }
-}
-
 /** Named by the error of the run; none where that cannot be read. */
-async function stepsOf(engine: WorkflowEngine, runId: string): Promise<string[]> {
+function stepsOf(error: string): string[] {
   try {
-    const run = await engine.getRun(runId)
-    const details: unknown = run?.error?.details
+    const { details } = decodeError(error)
     const steps: unknown =
       typeof details === 'object' && details !== null ? Reflect.get(details, 'steps') : null
     return Array.isArray(steps) ? [...new Set(steps.flatMap(nameOf))].sort() : []
-  } catch (error) {
-    if (error instanceof E_UNREADABLE_PAYLOAD) return []
-    throw error
+  } catch (failure) {
+    if (failure instanceof E_UNREADABLE_PAYLOAD) return []
+    throw failure
   }
 }
 

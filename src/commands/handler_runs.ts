@@ -3,8 +3,8 @@ import { deriveId } from '../core/name.ts'
 import type { HandledRun, RunRow, RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { DEAD_LETTER_PREFIX } from '../engine/failure_routing.ts'
-import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
+import { runPages } from './run_pages.ts'
 
 /** A run that takes care, or has taken care, of another one. */
 export interface HandlerRun {
@@ -20,16 +20,19 @@ export interface HandlerRun {
 type Handled = Pick<RunRow, 'id' | 'handoffs'>
 type HandlerId = Pick<HandlerRun, 'runId' | 'as'>
 
-/** The run that takes care of a dead run; null = there is none. */
-export async function readDeadLetterHandler(
+/** The runs that take care of dead runs, by the id of the dead run; those without one are left out. */
+export async function readDeadLetterHandlers(
   engine: WorkflowEngine,
-  deadRunId: string
-): Promise<HandlerRun | null> {
-  const [handler = null] = await readHandlers(engine, {
-    run: { id: deadRunId, handoffs: 0 },
-    history: [],
-  })
-  return handler
+  deadRunIds: readonly string[]
+): Promise<Map<string, HandlerRun>> {
+  const idOf = (deadRunId: string) => deriveId(DEAD_LETTER_PREFIX, deadRunId)
+  const rows = await rowsOf(engine, deadRunIds.map(idOf))
+  return new Map(
+    deadRunIds.flatMap((deadRunId) => {
+      const row = rows.get(idOf(deadRunId))
+      return row ? [[deadRunId, { ...described(row), as: 'dead_letter', isRetired: false }]] : []
+    })
+  )
 }
 
 /**
@@ -39,27 +42,43 @@ export async function readDeadLetterHandler(
  */
 export async function readHandlers(
   engine: WorkflowEngine,
-  params: { run: Handled; history: readonly HistoryRecord[] }
+  params: { run: Handled; history: readonly Pick<HistoryRecord, 'generation' | 'seq'>[] }
 ): Promise<HandlerRun[]> {
   const { run, history } = params
   const retired = new Set(history.filter(({ generation }) => generation > 0).map(({ seq }) => seq))
-  const handlers: HandlerRun[] = []
-  for (const [handoff, { runId, as }] of handlerIds(run).entries()) {
-    const handler = await engine.getRun(runId)
-    if (!handler) continue
-    const { workflow, status, errorCode } = handler
+  const ids = handlerIds(run)
+  const rows = await rowsOf(
+    engine,
+    ids.map(({ runId }) => runId)
+  )
+  return ids.flatMap(({ runId, as }, handoff) => {
+    const row = rows.get(runId)
     const isRetired = as === 'on_error' && retired.has(handoffSeq(handoff))
-    handlers.push({ runId, as, workflow, status, errorCode, isRetired })
-  }
-  return handlers
+    return row ? [{ ...described(row), as, isRetired }] : []
+  })
 }
 
 /** The same as rows of a list. Throws E_RUN_NOT_FOUND. */
 export async function runsHandling(engine: WorkflowEngine, runId: string): Promise<RunRow[]> {
-  const run = await engine.getRun(runId)
+  const found = await rowsOf(engine, [runId])
+  const run = found.get(runId)
   if (!run) throw new E_RUN_NOT_FOUND([runId])
-  const handlers = await Promise.all(handlerIds(run).map((id) => engine.getRun(id.runId)))
-  return handlers.filter((handler) => handler !== null).map(rowOf)
+  const ids = handlerIds(run).map((handler) => handler.runId)
+  const rows = await rowsOf(engine, ids)
+  return ids.map((id) => rows.get(id)).filter((row) => row !== undefined)
+}
+
+/** Rows of runs by id, without payloads; unknown runs are left out. */
+async function rowsOf(
+  engine: WorkflowEngine,
+  ids: readonly string[]
+): Promise<Map<string, RunRow>> {
+  const pages = await Array.fromAsync(runPages(engine, { ids }))
+  return new Map(pages.flat().map((row) => [row.id, row]))
+}
+
+function described({ id: runId, workflow, status, errorCode }: RunRow) {
+  return { runId, workflow, status, errorCode }
 }
 
 /** Of every handler that a run can have had. */
@@ -68,11 +87,6 @@ function handlerIds({ id, handoffs }: Handled): HandlerId[] {
     return { runId: deriveId(id, `.onError.${handoff}`), as: 'on_error' }
   })
   return [...onError, { runId: deriveId(DEAD_LETTER_PREFIX, id), as: 'dead_letter' }]
-}
-
-/** A list holds no payloads. */
-function rowOf({ input: _i, output: _o, error: _e, tags: _t, ...row }: WorkflowRun): RunRow {
-  return row
 }
 
 /** Such as `the failure of order-7`. */

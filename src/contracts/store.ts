@@ -189,6 +189,8 @@ interface RunReader {
   getRun(runId: string): Promise<StoredRun | null>
   /** Where these runs stand, without payloads. Unknown ones are left out. */
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]>
+  /** What these runs failed with, encoded, and nothing else of their payloads. Those without an error are left out. */
+  errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]>
   listRuns(query: RunQuery): Promise<RunPage>
   /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
   getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>
@@ -211,6 +213,8 @@ export interface StoredRun extends RunRow, RunPayloads {
 }
 
 export interface RunQuery {
+  /** Only runs with one of these ids. */
+  ids?: readonly string[] | undefined
   status?: RunStatus | undefined
   workflow?: string | undefined
   namespace?: string | undefined

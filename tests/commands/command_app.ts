@@ -55,6 +55,14 @@ export async function work({ engine }: Pick<CommandApp, 'engine'>): Promise<void
   await worker.stop()
 }
 
+/** From now on nothing can read a run with its payloads. */
+export async function refusePayloads({ engine }: Pick<CommandApp, 'engine'>): Promise<void> {
+  const store = await engine.context.store()
+  store.getRun = async (runId) => {
+    throw new Error(`The payloads of run ${runId} were read`)
+  }
+}
+
 /** Undefined: there is no such run. */
 export async function statusOf(
   { engine }: Pick<CommandApp, 'engine'>,

@@ -3,7 +3,7 @@ import DurableDeadRuns from '../../commands/durable_dead_runs.ts'
 import DurableRuns from '../../commands/durable_runs.ts'
 import DurableShow from '../../commands/durable_show.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
-import { commandApp, work, type CommandApp } from './command_app.ts'
+import { commandApp, refusePayloads, work, type CommandApp } from './command_app.ts'
 import { loseRun } from './lost_runs.ts'
 
 /** Two dead runs of one workflow with a handler, and one of another without. */
@@ -84,6 +84,21 @@ test.group('durable:dead-runs', () => {
     assert.containSubset(ofAlone, { workflow: 'dead.default', output: 'third' })
     const ofHandled = await engine.getRun('dlq:first')
     assert.equal(ofHandled?.workflow, 'dead.handler')
+  })
+
+  test('reads the payloads of no run, handlers included (P10)', async ({ assert, fs, cleanup }) => {
+    const application = await commandApp(fs.basePath, { maxRecoveryAttempts: 1 })
+    const { app, ace, printed } = application
+    cleanup(() => app.terminate())
+    await withDeadRuns(application)
+    await refusePayloads(application)
+    const command = await ace.create(DurableDeadRuns, ['--json'])
+    await command.exec()
+    command.assertSucceeded()
+    assert.containSubset(JSON.parse(printed()).groups, [
+      { workflow: 'dead.alone', steps: ['charge'], newest: { handler: null } },
+      { workflow: 'dead.handled', steps: ['charge'], newest: { handler: { isRetired: false } } },
+    ])
   })
 
   test('without dead runs says so and ends with exit code 2', async ({ assert, fs, cleanup }) => {

@@ -30,7 +30,7 @@ import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
 import { POSTGRES_CLIENTS, PostgresDialect } from './postgres/dialect.ts'
-import { readHistory, readRun, readStandings } from './run_details.ts'
+import { readErrors, readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 import { tableNames, versionOfShape } from './schema.ts'
@@ -243,6 +243,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {
     return readStandings(this.#dialect, runIds)
+  }
+
+  errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
+    return readErrors(this.#dialect, runIds)
   }
 
   listRuns(query: RunQuery): Promise<RunPage> {

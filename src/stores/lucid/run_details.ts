@@ -74,3 +74,17 @@ export async function readStandings(
     ...{ runId, claimKey, status, token },
   }))
 }
+
+/** What runs failed with, and nothing else of their payloads. */
+export async function readErrors(
+  dialect: Dialect,
+  runIds: readonly string[]
+): Promise<{ runId: string; error: string }[]> {
+  if (runIds.length === 0) return []
+  const rows = await dialect.read<{ run_id: string; error: string }>({
+    sql: `select run_id, error from durable_payloads
+      where error is not null and run_id in (${dialect.sql.texts})`,
+    values: [JSON.stringify(runIds)],
+  })
+  return rows.map(({ run_id: runId, error }) => ({ runId, error }))
+}

@@ -11,22 +11,23 @@ const HAS_ATTRIBUTE =
 /** One page, newest first, found by the key of the last run of the page before. */
 export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPage> {
   const limit = pageLimit(query.limit)
-  const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1))
+  const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1, dialect.sql.texts))
   const runs = rows.slice(0, limit).map(toRun)
   const last = runs.at(-1)
   const next = rows.length > limit && last ? cursorOf(last) : null
   return { runs, next }
 }
 
-function pageStatement(query: RunQuery, limit: number): Statement {
+function pageStatement(query: RunQuery, limit: number, texts: string): Statement {
   const values: Value[] = []
   const conditions: string[] = []
   const where = (condition: string, ...bound: Value[]) => {
     conditions.push(condition)
     values.push(...bound)
   }
-  const { status, workflow, namespace, parentId, tag, attributes = {}, after } = query
+  const { ids, status, workflow, namespace, parentId, tag, attributes = {}, after } = query
   const key = tag === undefined ? 'r.created_at, r.id' : 't.created_at, t.run_id'
+  if (ids !== undefined) where(`r.id in (${texts})`, JSON.stringify(ids))
   if (tag !== undefined) where('t.tag = ?', tag)
   if (status !== undefined) where('r.status = ?', status)
   if (workflow !== undefined) where('r.workflow = ?', workflow)

@@ -223,6 +223,13 @@ export class MemoryStore implements Store {
       .map(({ id, claimKey, status, token }) => ({ runId: id, claimKey, status, token }))
   }
 
+  async errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
+    return [...new Set(runIds)].flatMap((runId) => {
+      const error = this.database.runs.payloads(runId)?.error ?? null
+      return error === null ? [] : [{ runId, error }]
+    })
+  }
+
   async listRuns(query: RunQuery): Promise<RunPage> {
     return runPage(this.database.runs, query)
   }

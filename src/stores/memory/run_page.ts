@@ -22,8 +22,9 @@ export function runPage(runs: RunTable, query: RunQuery): RunPage {
 }
 
 function matches(runs: RunTable, row: RunRow, query: RunQuery): boolean {
-  const { status, workflow, namespace, tag, attributes = {} } = query
+  const { ids, status, workflow, namespace, tag, attributes = {} } = query
   return (
+    (ids === undefined || ids.includes(row.id)) &&
     (status === undefined || row.status === status) &&
     (workflow === undefined || row.workflow === workflow) &&
     (namespace === undefined || row.namespace === namespace) &&

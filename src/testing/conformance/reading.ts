@@ -41,6 +41,17 @@ export function readingChecks(check: Check) {
     assert.deepEqual(await db.store.statusesOf([]), [])
   })
 
+  check('gives the errors of the runs that it is asked for, and of no other (P10)', async (db) => {
+    await db.turn(await db.running('bad'), { end: FAIL })
+    await db.turn(await db.running('worse'), { end: FAIL })
+    await db.turn(await db.running('done'), { end: COMPLETE })
+    const { error } = await db.row('bad')
+    assert.ok(error)
+    const asked = ['bad', 'unknown', 'done', 'bad']
+    assert.deepEqual(await db.store.errorsOf(asked), [{ runId: 'bad', error }])
+    assert.deepEqual(await db.store.errorsOf([]), [])
+  })
+
   check('lists the newest first, page by page', async (db) => {
     for (const id of ['r1', 'r2', 'r3', 'r4', 'r5']) {
       await db.pending(id)
@@ -117,6 +128,9 @@ export function readingChecks(check: Check) {
     assert.deepEqual(await ids(db, { tag: 'blue', limit: 2 }), ['bad', 'done', 'other'])
     assert.deepEqual(await ids(db, { tag: 'blu' }), [])
     assert.deepEqual(await ids(db, { parentId: 'done' }), ['child'])
+    assert.deepEqual(await ids(db, { ids: ['bad', 'child', 'unknown'] }), ['bad', 'child'])
+    assert.deepEqual(await ids(db, { ids: ['bad', 'child'], tag: 'red' }), ['bad'])
+    assert.deepEqual(await ids(db, { ids: [] }), [])
     assert.deepEqual(await ids(db, { status: 'failed', tag: 'red', workflow: 'import' }), ['bad'])
     assert.deepEqual(await ids(db, { status: 'failed', tag: 'red', workflow: 'export' }), [])
   })

@@ -53,7 +53,9 @@ export class HeldLane {
     return this.#runs.has(keyOf(write))
   }
 
-  add(write: Write): Answer {
+  /** @param isDoubtful it may have been applied already, by a connection that was lost */
+  add(write: Write, isDoubtful = false): Answer {
+    if (isDoubtful) this.#doubtful.add(write)
     const key = keyOf(write)
     const waiting = this.#runs.get(key) ?? []
     const known = waiting.find((other) => other.write === write)

@@ -48,7 +48,7 @@ export class PostgresWriter {
       const answered = flush.answers.values()
       const isFree = new Set(free)
       const answerOf = (write: Write) =>
-        isFree.has(write) ? (answered.next().value ?? []) : lane.add(write)
+        isFree.has(write) ? (answered.next().value ?? []) : this.#wait(write)
       return { answers: writes.flatMap(answerOf), news: flush.news }
     }
     try {
@@ -149,7 +149,7 @@ export class PostgresWriter {
           free.length === 0 ? NOTHING : await this.#fold(free, { skipLocked: true })
         const answered = answers.values()
         const answerOf = (write: Write): Answer | [] =>
-          held.has(write) ? this.#params.lane.add(write) : (answered.next().value ?? [])
+          held.has(write) ? this.#wait(write) : (answered.next().value ?? [])
         return { answers: writes.flatMap(answerOf), news }
       } catch (error) {
         const found = heldWrites(free, error)
@@ -157,6 +157,10 @@ export class PostgresWriter {
         held = held.union(new Set(found))
       }
     }
+  }
+
+  #wait(write: Write): Answer {
+    return this.#params.lane.add(write, this.#isDoubtful(write))
   }
 
   #isDoubtful(write: Write): boolean {
