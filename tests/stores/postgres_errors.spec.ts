@@ -3,6 +3,7 @@ import {
   errorClass,
   isTakenId,
   PostgresDeadlineError,
+  thrownByDriver,
 } from '../../src/stores/lucid/postgres/error_class.ts'
 
 function withCode(code: string, more: object = {}): Error {
@@ -36,9 +37,19 @@ test.group('PostgreSQL error classes', () => {
     ]
     for (const message of lost) assert.equal(errorClass(new Error(message)), 'connection', message)
     assert.equal(errorClass(new PostgresDeadlineError(1)), 'connection')
-    assert.equal(errorClass(new RangeError('Invalid string length')), 'data')
     assert.equal(errorClass(new Error('something else')), 'other')
     assert.equal(errorClass('no error at all'), 'other')
+  })
+
+  test('a value that the driver cannot send is about the data; the same error of our own code is not', ({
+    assert,
+  }) => {
+    for (const error of [new RangeError('Invalid string length'), new TypeError('no text')]) {
+      assert.equal(errorClass(thrownByDriver(error)), 'data')
+      assert.equal(errorClass(error), 'other')
+    }
+    const other = withCode('40001')
+    assert.equal(thrownByDriver(other), other)
   })
 
   test('the id of a run that is taken is told from other unique values', ({ assert }) => {

@@ -30,6 +30,7 @@ export class Applied {
 
   /** To be run after the locks are held. */
   statements(): PgStatement[] {
+    if (this.#turns.length === 0) return []
     const records = this.#turns.flatMap(({ runId, records: own }) =>
       own.map(({ seq }) => ({ runId, seq }))
     )

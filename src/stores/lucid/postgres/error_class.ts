@@ -49,9 +49,23 @@ export class PostgresDeadlineError extends Error {
   }
 }
 
+/** The driver could not send a value: a text that is too long for a message, or one of no type it knows. */
+export class PostgresValueError extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+  }
+}
+
+/** What the driver threw, told from the same errors of our own code. */
+export function thrownByDriver(error: unknown): unknown {
+  const isOfValue = error instanceof TypeError || error instanceof RangeError
+  return isOfValue ? new PostgresValueError(error) : error
+}
+
+/** Only what the driver threw is about the values that were written. */
 export function errorClass(error: unknown): ErrorClass {
   if (error instanceof PostgresDeadlineError) return 'connection'
-  if (error instanceof TypeError || error instanceof RangeError) return 'data'
+  if (error instanceof PostgresValueError) return 'data'
   const code = codeOf(error)
   const found = CLASSES.find(([prefix]) => code.startsWith(prefix))
   if (found) return found[1]

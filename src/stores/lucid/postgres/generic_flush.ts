@@ -1,5 +1,6 @@
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import { foldBatch, type Plan } from '../../../core/fold.ts'
+import { the } from '../../../core/present.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
@@ -15,7 +16,7 @@ import {
 import { type Needs, needsOf } from './needs.ts'
 import type { Notices } from './notices.ts'
 import { notify } from './notify.ts'
-import type { PostgresSession } from './session.ts'
+import type { PgStatement, PostgresSession } from './session.ts'
 
 export interface GenericFlushOptions {
   /** Writes that may have been applied already, by a connection that was lost. */
@@ -47,50 +48,79 @@ export async function flushGenerically(
   }
 }
 
-async function attempt(
-  session: PostgresSession,
-  params: { writes: readonly Write[]; needs: Needs; options: GenericFlushOptions }
-): Promise<Flush> {
-  const { writes, needs, options } = params
-  const doubtful = writes.filter((write) => options.isDoubtful(write))
-  const applied = new Applied(doubtful)
-  const questions = doubtful.length === 0 ? [] : applied.statements()
+interface Batch {
+  writes: readonly Write[]
+  needs: Needs
+  options: GenericFlushOptions
+}
+
+/** What is decided while the rows are locked. */
+interface Decision {
+  statements: PgStatement[]
+  flush: Flush
+}
+
+async function attempt(session: PostgresSession, batch: Batch): Promise<Flush> {
+  const { writes, needs, options } = batch
+  const applied = new Applied(writes.filter((write) => options.isDoubtful(write)))
   const locks = lockStatements(needs, options)
   const settings = options.skipLocked ? [NO_WAIT] : []
-  const results = await session.begin([...settings, ...locks.values(), ...questions])
-  applied.read(results.splice(settings.length + locks.size))
-  const asked = [...locks.keys()].flatMap((question, index) => {
-    const result = results[settings.length + index]
-    return result ? [[question, result] as const] : []
+  const results = await session.begin([...settings, ...locks.values(), ...applied.statements()])
+  const { statements, flush } = await orRolledBack(session, () => {
+    applied.read(results.splice(settings.length + locks.size))
+    const asked = [...locks.keys()].map((question, index) => {
+      const result = the(results[settings.length + index], `the answer to "${question}"`)
+      return [question, result] as const
+    })
+    return decide(session, { batch, applied, state: new LockedRows(needs, new Map(asked)) })
   })
-  const state = new LockedRows(needs, new Map(asked))
+  await session.commit(statements)
+  return flush
+}
+
+/** Whatever is thrown between the locks and the commit, a fault of our own included, gives the locks back. */
+async function orRolledBack<T>(session: PostgresSession, work: () => T): Promise<T> {
+  try {
+    return work()
+  } catch (error) {
+    await session.rollback()
+    throw error
+  }
+}
+
+function decide(
+  session: PostgresSession,
+  { batch, applied, state }: { batch: Batch; applied: Applied; state: LockedRows }
+): Decision {
+  const { writes, options } = batch
   const known = new Map<Write, Answer>()
   const ended: string[] = []
-  for (const write of doubtful) {
+  for (const write of writes.filter((one) => options.isDoubtful(one))) {
     const answer = applied.answer(write, state)
     if (answer === null) continue
     known.set(write, answer)
     ended.push(...endedBy(write, state))
   }
-  const plan = await folded(session, { writes: writes.filter((write) => !known.has(write)), state })
+  const plan = folded(
+    writes.filter((write) => !known.has(write)),
+    state
+  )
   const payload = options.notices.payload(ownedNews(plan, options.notices))
   const notification = payload === null ? [] : [notify(session, payload)]
-  await session.commit([...planStatements(plan), ...notification])
-  return { answers: inOrder(writes, known, plan.answers), news: withEnded(plan.news, ended) }
+  return {
+    statements: [...planStatements(plan), ...notification],
+    flush: { answers: inOrder(writes, known, plan.answers), news: withEnded(plan.news, ended) },
+  }
 }
 
-/** Rolls back when the plan needs more than was locked. */
-async function folded(
-  session: PostgresSession,
-  { writes, state }: { writes: readonly Write[]; state: LockedRows }
-): Promise<Plan> {
+/** Throws when the plan needs more than was locked. */
+function folded(writes: readonly Write[], state: LockedRows): Plan {
   try {
     const plan = foldBatch(writes, state)
     const unlocked = plan.updates.find(({ row }) => !state.locked.has(row.id))
     if (unlocked) throw new NotLockedError({ runs: [unlocked.row.id] })
     return plan
   } catch (error) {
-    await session.rollback()
     if (error instanceof HeldElsewhereError) throw new HeldElsewhereError(held(writes, state))
     throw error
   }
@@ -144,7 +174,7 @@ function inOrder(
   others: readonly Answer[]
 ): Answer[] {
   const left = others.values()
-  return writes.flatMap((write) => known.get(write) ?? left.next().value ?? [])
+  return writes.map((write) => known.get(write) ?? the(left.next().value, 'the answer to a write'))
 }
 
 function withEnded(news: FlushNews, ended: readonly string[]): FlushNews {

@@ -1,7 +1,7 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { Value } from '../dialect.ts'
 import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
-import { errorClass, PostgresDeadlineError } from './error_class.ts'
+import { errorClass, PostgresDeadlineError, thrownByDriver } from './error_class.ts'
 
 /** How long a statement may take, waits for locks included, in ms: default. */
 export const STATEMENT_MS = 10_000
@@ -174,9 +174,12 @@ export class PostgresSession {
     }
   }
 
+  /** A session on which it fails is dropped, which ends its transaction too. */
   async rollback(): Promise<void> {
     try {
       await this.#within([this.#send(ROLLBACK)])
+    } catch (error) {
+      if (this.#isOpen) this.#lose(error)
     } finally {
       this.#release()
     }
@@ -252,7 +255,7 @@ export class PostgresSession {
       const settled = await Promise.allSettled(sent)
       const results: PgResult[] = []
       for (const one of settled) {
-        if (one.status === 'rejected') throw one.reason
+        if (one.status === 'rejected') throw thrownByDriver(one.reason)
         results.push(one.value)
       }
       return results

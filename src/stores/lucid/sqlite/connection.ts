@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import type { Statement } from '../dialect.ts'
 import { addEngineConnection, refusal } from '../engine_connection.ts'
-import { isBusy, type SqliteHandle, type SqliteStatement } from './handle.ts'
+import { asked, isBusy, type SqliteHandle, type SqliteStatement } from './handle.ts'
 
 export interface SqliteConnectionOptions {
   db: Database
@@ -73,12 +73,14 @@ export class SqliteConnection {
 
   /** Rows of one statement. `T` is their shape. */
   all<T>({ sql, values }: Statement): T[] {
-    return this.#statement(sql).all(values) as T[]
+    const statement = this.#statement(sql)
+    return asked(() => statement.all(values)) as T[]
   }
 
   /** Number of rows that one statement changed. */
   run({ sql, values }: Statement): number {
-    return this.#statement(sql).run(values).changes
+    const statement = this.#statement(sql)
+    return asked(() => statement.run(values)).changes
   }
 
   /** Runs `work`, again and again while others hold the database. Fails with E_STORE_BUSY after the limit. */

@@ -28,12 +28,29 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY')
 }
 
+/** The driver cannot bind a value: it is too large, or of no type that it knows. */
+export class SqliteValueError extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+  }
+}
+
+/** Calls the driver, whose errors are told from the same ones of our own code. */
+export function asked<T>(driver: () => T): T {
+  try {
+    return driver()
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) throw new SqliteValueError(error)
+    throw error
+  }
+}
+
 /**
  * The error is about the values that were written: a constraint, a value that is too large or cannot be bound.
  * All others (a full disk, a read-only file, a lock) are about the state of the database.
  */
 export function isDataError(error: unknown): boolean {
-  if (error instanceof TypeError || error instanceof RangeError) return true
+  if (error instanceof SqliteValueError) return true
   return /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(codeOf(error))
 }
 
