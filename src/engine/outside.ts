@@ -8,7 +8,7 @@ import type { StoreClock } from './store_clock.ts'
 
 interface OutsideParams {
   runId: string
-  turn: Turn
+  turn: Pick<Turn, 'isOver' | 'awaitsOutside' | 'nextDueAt' | 'deliver' | 'elapse'>
   store: Pick<Store, 'load'>
   news: RunNews
   clock: StoreClock
@@ -62,7 +62,7 @@ export class Outside {
     this.#mustLook = true
     if (this.#isLooking || !this.#params.turn.awaitsOutside) return
     this.#isLooking = true
-    void this.#lookUntilSeen().finally(() => (this.#isLooking = false))
+    void this.#lookUntilSeen()
   }
 
   /** At the next due time of a wait, and now and then as a net, looks for what has come. */
@@ -83,9 +83,10 @@ export class Outside {
       this.#mustLook = false
       const request = { runId, resident: true, inboxAfter: this.#inboxLoaded }
       const [loaded] = await store.load([request]).catch(() => [])
-      if (loaded) this.#feed(loaded)
+      if (loaded && this.#isOpen) this.#feed(loaded)
     }
-    this.arm()
+    this.#isLooking = false
+    if (this.#isOpen) this.arm()
   }
 
   /**
