@@ -4,22 +4,31 @@ import { E_STORE_BUSY } from '../../src/errors.ts'
 import { HeldLane } from '../../src/stores/lucid/postgres/held_lane.ts'
 import { Notices } from '../../src/stores/lucid/postgres/notices.ts'
 
-const LOCKED = Object.assign(new Error('canceling statement due to lock timeout'), {
-  code: '55P03',
-})
+const LOCKED = failure('55P03', 'canceling statement due to lock timeout')
 
 /** A lane whose every attempt fails, and whose callers are told at once. */
 function failingLane(
-  params: { onEmpty?: () => Promise<void>; errors?: readonly Error[] } = {}
+  params: {
+    onEmpty?: () => Promise<void>
+    /** What the first attempts fail with. */
+    errors?: readonly Error[]
+    warn?: (message: string) => void
+    limitMs?: number
+  } = {}
 ): HeldLane {
   const errors = (params.errors ?? []).values()
   return new HeldLane({
     session: () => Promise.reject(errors.next().value ?? LOCKED),
     onEmpty: params.onEmpty ?? (() => Promise.resolve()),
     notices: new Notices('here'),
-    limitMs: -1,
+    limitMs: params.limitMs ?? -1,
     onNews: () => {},
+    warn: params.warn ?? (() => {}),
   })
+}
+
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code })
 }
 
 function waitFor(lane: HeldLane, runId: string): Promise<unknown> {
@@ -72,5 +81,35 @@ test.group('PostgreSQL writes that wait in the lane', () => {
     assert.instanceOf(await waitFor(lane, 'r1'), E_STORE_BUSY)
     assert.instanceOf(await waitFor(lane, 'r2'), E_STORE_BUSY)
     await lane.close()
+  })
+
+  test('what it cannot write is told once for each kind of error, and held rows are not', async ({
+    assert,
+  }) => {
+    const told: string[] = []
+    const full = failure('53100', 'could not extend file')
+    const deadlock = failure('40P01', 'deadlock detected')
+    const lane = failingLane({
+      errors: [LOCKED, full, full, deadlock, full],
+      warn: (message) => told.push(message),
+      limitMs: 500,
+    })
+    assert.instanceOf(await waitFor(lane, 'r1'), E_STORE_BUSY)
+    assert.lengthOf(told, 2)
+    assert.match(told[0] ?? '', /could not extend file/)
+    assert.match(told[1] ?? '', /deadlock detected/)
+  })
+
+  test('it is told again of a failure that comes after everything had been written', async ({
+    assert,
+  }) => {
+    const told: string[] = []
+    const full = failure('53100', 'could not extend file')
+    const lane = failingLane({ errors: [full, full], warn: (message) => told.push(message) })
+    for (const runId of ['r1', 'r2']) {
+      await waitFor(lane, runId)
+      await new Promise(setImmediate)
+    }
+    assert.lengthOf(told, 2)
   })
 })

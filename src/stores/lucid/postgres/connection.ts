@@ -77,7 +77,8 @@ export class PostgresConnection {
     const { idleMs } = this.#options
     if (idleMs === undefined) return
     clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => void this.close({ forGood: false }), idleMs).unref()
+    const close = () => this.close({ forGood: false }).catch(() => undefined)
+    this.#idle = setTimeout(() => void close(), idleMs).unref()
   }
 
   async #open(): Promise<PostgresSession> {

@@ -96,6 +96,7 @@ export class PostgresDialect implements Dialect {
       notices: this.#notices,
       limitMs,
       onNews: (news) => this.#listener.tell(news),
+      warn: options.warn,
     })
     this.#writer = new PostgresWriter({
       session: () => this.#sessionOf(this.#writing),

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import { keyOf } from '../split.ts'
-import { errorClass } from './error_class.ts'
+import { type ErrorClass, errorClass } from './error_class.ts'
 import { flushGenerically } from './generic_flush.ts'
 import { HeldElsewhereError } from './locked_rows.ts'
 import type { Notices } from './notices.ts'
@@ -28,6 +28,9 @@ export class HeldLane {
   #notices: Notices
   #limitMs: number
   #onNews: (news: FlushNews) => void
+  #warn: (message: string) => void
+  /** What has been warned of since there was last nothing to do. */
+  #warned = new Set<ErrorClass>()
   #runs = new Map<string, Waiting[]>()
   #doubtful = new WeakSet<Write>()
   #working: Promise<void> | null = null
@@ -40,12 +43,14 @@ export class HeldLane {
     notices: Notices
     limitMs: number
     onNews: (news: FlushNews) => void
+    warn: (message: string) => void
   }) {
     this.#session = params.session
     this.#onEmpty = params.onEmpty
     this.#notices = params.notices
     this.#limitMs = params.limitMs
     this.#onNews = params.onNews
+    this.#warn = params.warn
   }
 
   /** Whether earlier writes of the same run wait: it has to come after them. */
@@ -84,6 +89,7 @@ export class HeldLane {
       await this.#drain()
       await this.#onEmpty().catch(() => undefined)
     } while (this.#runs.size > 0)
+    this.#warned.clear()
     this.#working = null
   }
 
@@ -116,14 +122,36 @@ export class HeldLane {
       this.#onNews(flush.news)
       return true
     } catch (error) {
-      if (!(error instanceof HeldElsewhereError)) {
-        const kind = errorClass(error)
-        if (kind === 'data') this.#answer(key, waiting, () => ({ type: 'refused', error }))
-        if (kind === 'connection') for (const { write } of waiting) this.#doubtful.add(write)
-      }
+      if (!(error instanceof HeldElsewhereError)) this.#onError(error, { key, waiting })
       this.#giveUpCallers(key)
       return false
     }
+  }
+
+  #onError(error: unknown, { key, waiting }: { key: string; waiting: readonly Waiting[] }): void {
+    const kind = errorClass(error)
+    switch (kind) {
+      case 'data':
+        return this.#answer(key, waiting, () => ({ type: 'refused', error }))
+      case 'lock':
+        return
+      case 'connection':
+        for (const { write } of waiting) this.#doubtful.add(write)
+        return this.#warnOnce(kind, error)
+      case 'conflict':
+      case 'other':
+        return this.#warnOnce(kind, error)
+    }
+  }
+
+  /** A write is tried four times a second: a kind of failure is told once, until nothing waits any more. */
+  #warnOnce(kind: ErrorClass, error: unknown): void {
+    if (this.#warned.has(kind)) return
+    this.#warned.add(kind)
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#warn(
+      `What had to wait for rows that others held cannot be written, and is tried again: ${reason}`
+    )
   }
 
   #answer(
