@@ -48,7 +48,8 @@ export type {
   StrandedRun,
   WorkerRow,
 } from './src/contracts/store.ts'
-export type { HistoryRecord, OperationKind, RecordStatus, Wait } from './src/core/history.ts'
+export type { OpenOperation, RecordedOperation, RunHistory } from './src/engine/run_history.ts'
+export type { OperationKind, RecordStatus } from './src/core/history.ts'
 export type { Instant } from './src/core/instant.ts'
 export type {
   HandledRun,

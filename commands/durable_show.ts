@@ -13,17 +13,17 @@ import {
 } from '../src/commands/run_details.ts'
 import { waitingFor } from '../src/commands/waiting_for.ts'
 import { errorLine } from '../src/core/error_line.ts'
-import type { HistoryRecord } from '../src/core/history.ts'
 import { isTerminal, type RunRow } from '../src/core/run.ts'
-import { decodeError, type SerializedError } from '../src/core/serialized_error.ts'
+import type { SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
+import type { RecordedOperation } from '../src/engine/run_history.ts'
 import type { WorkflowRun } from '../src/engine/workflow_run.ts'
 
 const LONGEST_ERROR = 80
 
 /** Why an operation failed, short enough for a table. */
-function errorOf({ error }: HistoryRecord): string {
-  const line = error === null ? '' : errorLine(decodeError(error))
+function errorOf({ error }: RecordedOperation): string {
+  const line = error ? errorLine(error) : ''
   return line.length > LONGEST_ERROR ? `${line.slice(0, LONGEST_ERROR - 3)}...` : line
 }
 

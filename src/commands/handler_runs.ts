@@ -1,8 +1,9 @@
-import { handoffSeq, type HistoryRecord } from '../core/history.ts'
+import { handoffSeq } from '../core/history.ts'
 import { deriveId } from '../core/name.ts'
 import type { HandledRun, RunRow, RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { DEAD_LETTER_PREFIX } from '../engine/failure_routing.ts'
+import type { RecordedOperation } from '../engine/run_history.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { runPages } from './run_pages.ts'
 
@@ -42,7 +43,7 @@ export async function readDeadLetterHandlers(
  */
 export async function readHandlers(
   engine: WorkflowEngine,
-  params: { run: Handled; history: readonly Pick<HistoryRecord, 'generation' | 'seq'>[] }
+  params: { run: Handled; history: readonly RecordedOperation[] }
 ): Promise<HandlerRun[]> {
   const { run, history } = params
   const retired = new Set(history.filter(({ generation }) => generation > 0).map(({ seq }) => seq))

@@ -1,30 +1,17 @@
-import type { HistoryRecord, Wait } from '../core/history.ts'
-import { decode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
-import { decodeError, type SerializedError } from '../core/serialized_error.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
+import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { countChildren, type ChildCounts } from './child_counts.ts'
 import { type HandlerRun, readHandlers } from './handler_runs.ts'
 import { runPages } from './run_pages.ts'
 
-/** A recorded operation with its payloads decoded. */
-interface ShownRecord extends Omit<HistoryRecord, 'output' | 'error'> {
-  output?: unknown
-  error?: SerializedError
-}
-
-/** An open operation with its payloads decoded. */
-interface ShownWait extends Omit<Wait, 'error'> {
-  error?: SerializedError
-}
-
 /** Everything there is to know of a run. */
 export interface RunDetails {
   run: WorkflowRun
-  history: HistoryRecord[]
-  waits: Wait[]
+  history: RecordedOperation[]
+  waits: OpenOperation[]
   /** By position: of `all` and `allSettled`, and of children that are waited for. */
   childCounts: Map<number, ChildCounts>
   /** The runs that take care of it: of its failures in order, then of its death. */
@@ -53,26 +40,12 @@ export async function readChildren(engine: WorkflowEngine, parentId: string): Pr
   return pages.flat().sort((a, b) => place(a).seq - place(b).seq || place(a).index - place(b).index)
 }
 
-/** The same, for programs: with payloads decoded. */
-export function forPrograms({ run, history, waits, childCounts, handlers }: RunDetails): {
-  run: WorkflowRun
-  history: ShownRecord[]
-  waits: ShownWait[]
+/** The same as JSON can say it. */
+export function forPrograms({
+  childCounts,
+  ...details
+}: RunDetails): Omit<RunDetails, 'childCounts'> & {
   childCounts: (ChildCounts & { seq: number })[]
-  handlers: HandlerRun[]
 } {
-  return {
-    run,
-    history: history.map(({ output, error, ...record }) => ({
-      ...record,
-      ...(output !== null && { output: decode(output) }),
-      ...(error !== null && { error: decodeError(error) }),
-    })),
-    waits: waits.map(({ error, ...wait }) => ({
-      ...wait,
-      ...(error !== null && { error: decodeError(error) }),
-    })),
-    childCounts: [...childCounts].map(([seq, counts]) => ({ seq, ...counts })),
-    handlers,
-  }
+  return { ...details, childCounts: [...childCounts].map(([seq, counts]) => ({ seq, ...counts })) }
 }

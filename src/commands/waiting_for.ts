@@ -1,12 +1,11 @@
 import { isInFlight } from '../core/dispatch.ts'
 import { errorLine } from '../core/error_line.ts'
-import type { Wait } from '../core/history.ts'
-import { decodeError } from '../core/serialized_error.ts'
+import type { OpenOperation } from '../engine/run_history.ts'
 import { statusesInWords, type ChildCounts } from './child_counts.ts'
 import { readableInstant } from './readable.ts'
 
 /** What an open operation waits for, in words. `children`: of those that it has started. */
-export function waitingFor(wait: Wait, children: ChildCounts): string {
+export function waitingFor(wait: OpenOperation, children: ChildCounts): string {
   const until = wait.dueAt === null ? '' : ` until ${readableInstant(wait.dueAt)}`
   switch (wait.kind) {
     case 'signal':
@@ -36,8 +35,8 @@ export function waitingFor(wait: Wait, children: ChildCounts): string {
   }
 }
 
-function nextAttempt({ attempts, error, dueAt }: Wait): string {
+function nextAttempt({ attempts, error, dueAt }: OpenOperation): string {
   const at = dueAt === null ? '' : ` at ${readableInstant(dueAt)}`
-  if (error === null) return `attempt ${attempts + 1}${at}`
-  return `attempt ${attempts + 1}${at}, after ${errorLine(decodeError(error))}`
+  if (error === undefined) return `attempt ${attempts + 1}${at}`
+  return `attempt ${attempts + 1}${at}, after ${errorLine(error)}`
 }

@@ -8,7 +8,6 @@ import type {
   WorkerRow,
 } from '../contracts/store.ts'
 import type { Transport } from '../contracts/transport.ts'
-import type { HistoryRecord, Wait } from '../core/history.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { suspectFrom } from '../core/recovery.ts'
@@ -37,6 +36,7 @@ import { nameWorkflowNow } from './naming.ts'
 import { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
 import { Requeue } from './requeue.ts'
+import { describeHistory, type RunHistory } from './run_history.ts'
 import { type EngineStore, RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
 import { currentScope } from './scope.ts'
@@ -294,9 +294,10 @@ export class WorkflowEngine {
   }
 
   /** Recorded operations of every generation, and what the run waits for. Null: there is no such run. */
-  async getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null> {
+  async getHistory(runId: string): Promise<RunHistory | null> {
     const store = await this.#open()
-    return store.getHistory(runId)
+    const stored = await store.getHistory(runId)
+    return stored && describeHistory(stored)
   }
 
   /** Indexes of the children that an operation has started, and where each stands, without payloads. */

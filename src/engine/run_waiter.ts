@@ -1,5 +1,5 @@
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { RunStanding } from '../contracts/store.ts'
+import type { RunStanding, StoredRun } from '../contracts/store.ts'
 import { decode } from '../core/payload.ts'
 import { isTerminal, type RunStatus } from '../core/run.ts'
 import {
@@ -10,7 +10,7 @@ import {
   E_WAIT_TIMEOUT,
 } from '../errors.ts'
 import type { EngineContext } from './engine_context.ts'
-import { parseDescriptor } from './worker_descriptor.ts'
+import { announcedKeys } from './worker_descriptor.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 
 const WARN_AFTER_MS = 2_000
@@ -56,8 +56,8 @@ export class RunWaiter {
     const output = await this.#end(runId, timeoutMs)
     if (output !== null) return decode(output)
     const run = await this.#readEnded(runId, timeoutMs)
-    if (run.status === 'completed') return run.output
-    const { status, error } = run
+    if (run.status === 'completed') return run.output === null ? undefined : decode(run.output)
+    const { status, error } = describeRun(run)
     const message = error?.message ?? `it is ${status}`
     throw new E_RUN_FAILED({ runId, status, message, code: error?.code, details: error?.details })
   }
@@ -65,7 +65,7 @@ export class RunWaiter {
   /** The run, once it has ended; in development also once it is blocked. */
   async wait(runId: string, timeoutMs?: number): Promise<WorkflowRun> {
     await this.#end(runId, timeoutMs)
-    return this.#readEnded(runId, timeoutMs)
+    return describeRun(await this.#readEnded(runId, timeoutMs))
   }
 
   /** Resolves when the run has ended, or the time is over: to its encoded output where that is at hand, else null. */
@@ -89,13 +89,13 @@ export class RunWaiter {
     return isTerminal(status) || (status === 'blocked' && this.#context.inDevelopment)
   }
 
-  async #readEnded(runId: string, timeoutMs = 0): Promise<WorkflowRun> {
+  async #readEnded(runId: string, timeoutMs = 0): Promise<StoredRun> {
     if (this.#isStopped) throw new E_ENGINE_STOPPED()
     const store = await this.#context.store()
     const run = await store.getRun(runId)
     if (!run) throw new E_RUN_NOT_FOUND([runId])
     if (!this.#isOver(run.status)) throw new E_WAIT_TIMEOUT([runId, timeoutMs, run.status])
-    return describeRun(run)
+    return run
   }
 
   #register(runId: string, waiter: Waiter): () => void {
@@ -195,9 +195,7 @@ export class RunWaiter {
     const now = await store.now()
     const workers = await store.listWorkers()
     const live = workers.filter(({ lost, until }) => !lost && until > now)
-    const isServed = live.some(({ descriptor }) =>
-      parseDescriptor(descriptor).claimKeys.includes(run.claimKey)
-    )
+    const isServed = live.some(({ descriptor }) => announcedKeys(descriptor).includes(run.claimKey))
     const [namespace, workflow, version] = run.claimKey.split(' ')
     const needs = `workflow "${workflow}" version "${version}" in namespace "${namespace}"`
     return isServed ? null : new E_NO_WORKER([runId, needs])

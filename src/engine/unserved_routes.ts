@@ -1,6 +1,6 @@
 import { claimKey } from '../core/name.ts'
 import type { EngineContext } from './engine_context.ts'
-import { parseDescriptor } from './worker_descriptor.ts'
+import { announcedKeys } from './worker_descriptor.ts'
 
 /** A failure route whose handler nobody serves. */
 export interface UnservedRoute {
@@ -34,7 +34,7 @@ export async function unservedRoutes({
   const store = await open()
   const [now, workers] = await Promise.all([store.now(), store.listWorkers()])
   const live = workers.filter(({ lost, until }) => !lost && until > now)
-  const served = new Set(live.flatMap(({ descriptor }) => parseDescriptor(descriptor).claimKeys))
+  const served = new Set(live.flatMap(({ descriptor }) => announcedKeys(descriptor)))
   return routes
     .filter(
       ({ handler, version }) =>

@@ -7,6 +7,20 @@ export interface WorkerDescriptor {
   host: string
 }
 
-export function parseDescriptor(text: string): WorkerDescriptor {
-  return JSON.parse(text) as WorkerDescriptor
+/** The claim keys that a worker has announced; none where another version of the package wrote it in a form of its own. */
+export function announcedKeys(descriptor: string): readonly string[] {
+  const announced = parsed(descriptor)
+  const keys: unknown =
+    typeof announced === 'object' && announced !== null
+      ? Reflect.get(announced, 'claimKeys')
+      : undefined
+  return Array.isArray(keys) ? keys.filter((key) => typeof key === 'string') : []
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }

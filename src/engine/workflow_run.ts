@@ -1,17 +1,17 @@
 import type { StoredRun } from '../contracts/store.ts'
-import { decode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
-import { decodeError, type SerializedError } from '../core/serialized_error.ts'
-import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
+import type { SerializedError } from '../core/serialized_error.ts'
+import { readableError, readableValue } from './readable_payload.ts'
 
 /**
- * A run as an application reads it. Instants are ms UTC of the database's clock.
+ * A run as an application reads it. Instants are ms UTC of the database's clock. What cannot be read of its payloads is
+ * the stored text, so that the run can be looked at all the same.
  *
  * @template Output what its workflow returns, such as `OutputOf<typeof ImportLine>`
  */
 export interface WorkflowRun<Output = any> extends RunRow {
-  /** As it was given; the stored text where that cannot be read, so that the run can be looked at all the same. */
+  /** As it was given. */
   input: any
   /** Undefined until the run has completed. */
   output?: Output | undefined
@@ -25,17 +25,8 @@ export interface WorkflowRun<Output = any> extends RunRow {
 export function describeRun({ input, output, error, ...row }: StoredRun): WorkflowRun {
   return {
     ...row,
-    input: readable(input),
-    output: output === null ? undefined : decode(output),
-    error: error === null ? undefined : decodeError(error),
-  }
-}
-
-function readable(text: string): unknown {
-  try {
-    return decode(text)
-  } catch (error) {
-    if (error instanceof E_UNREADABLE_PAYLOAD) return text
-    throw error
+    input: readableValue(input),
+    output: output === null ? undefined : readableValue(output),
+    error: error === null ? undefined : readableError(error),
   }
 }

@@ -38,7 +38,8 @@ export type {
   StrandedRun,
   WorkerRow,
 } from '../contracts/store.ts'
-export type { HistoryRecord, OperationKind, RecordStatus, Wait } from '../core/history.ts'
+export type { OpenOperation, RecordedOperation, RunHistory } from '../engine/run_history.ts'
+export type { OperationKind, RecordStatus } from '../core/history.ts'
 export type { Instant } from '../core/instant.ts'
 export type {
   HandledRun,

@@ -1,17 +1,16 @@
 import { test } from '@japa/runner'
 import { countChildren } from '../../src/commands/child_counts.ts'
 import { waitingFor } from '../../src/commands/waiting_for.ts'
-import type { Wait } from '../../src/core/history.ts'
-import { encodeError } from '../../src/core/serialized_error.ts'
+import type { OpenOperation } from '../../src/engine/run_history.ts'
 
-const wait: Omit<Wait, 'kind'> = {
+const wait: Omit<OpenOperation, 'kind'> = {
   ...{ seq: 3, name: 'x', after: 0, openedAt: 0, attempts: 0 },
-  ...{ token: null, target: null, dueAt: null, error: null, dispatch: null },
+  ...{ token: null, target: null, dueAt: null, dispatch: null },
 }
 const noon = Date.UTC(2030, 0, 1, 12)
 const none = countChildren([])
 const sent = { generation: 1, attempt: 3, id: 'd', redispatches: 0, silenceMs: null }
-const failure = encodeError({ name: 'Error', message: 'no\nanswer', code: 'timeout' })
+const failure = { name: 'Error', message: 'no\nanswer', code: 'timeout' }
 
 test.group('Waiting for, in words', () => {
   for (const { open, children = none, words } of [
@@ -56,7 +55,11 @@ test.group('Waiting for, in words', () => {
       open: { ...wait, kind: 'handoff', target: 'r1.onError.0' },
       words: 'its handler run r1.onError.0',
     },
-  ] satisfies { open: Wait; children?: ReturnType<typeof countChildren>; words: string }[]) {
+  ] satisfies {
+    open: OpenOperation
+    children?: ReturnType<typeof countChildren>
+    words: string
+  }[]) {
     test(words, ({ assert }) => {
       assert.equal(waitingFor(open, children), words)
     })

@@ -211,7 +211,7 @@ for (const kind of Object.keys(STORES))
       const history = await app.engine.getHistory('r')
       assert.deepEqual(
         history?.records.map(({ name, output, generation }) => [name, output, generation]),
-        [['first', '{"v":1}', 0]]
+        [['first', 1, 0]]
       )
       const { runs } = await app.engine.listRuns({ status: 'dead' })
       assert.deepEqual(

@@ -1,6 +1,6 @@
 import type { Assert } from '@japa/assert'
-import type { HistoryRecord } from '../../src/core/history.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { RecordedOperation } from '../../src/engine/run_history.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { DurableApp } from '../engine/durable_app.ts'
@@ -78,7 +78,7 @@ export async function reaches(engine: WorkflowEngine, runId: string, status: str
 }
 
 /** Live records of a run in order of `seq`. */
-export async function live(engine: WorkflowEngine, runId: string): Promise<HistoryRecord[]> {
+export async function live(engine: WorkflowEngine, runId: string): Promise<RecordedOperation[]> {
   const history = await engine.getHistory(runId)
   return (history?.records ?? []).filter(({ generation }) => generation === 0)
 }

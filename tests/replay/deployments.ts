@@ -1,5 +1,5 @@
-import type { HistoryRecord, Wait } from '../../src/core/history.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import type { OpenOperation, RecordedOperation } from '../../src/engine/run_history.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import { encode } from '../../src/core/payload.ts'
@@ -73,11 +73,11 @@ export class Deployments {
     return this.rest(runId)
   }
 
-  async records(runId = 'run'): Promise<HistoryRecord[]> {
+  async records(runId = 'run'): Promise<RecordedOperation[]> {
     return (await this.engine.getHistory(runId))!.records
   }
 
-  async waits(runId = 'run'): Promise<Wait[]> {
+  async waits(runId = 'run'): Promise<OpenOperation[]> {
     return (await this.engine.getHistory(runId))!.waits
   }
 
