@@ -33,7 +33,7 @@ export default class DurableRetry extends RunActionCommand {
     return this.actOn(engine, {
       verb: 'retry',
       done: 'retried',
-      unchanged: 'neither failed nor dead, and it waits for no time',
+      unchanged: 'neither failed nor dead, and it is not waiting',
       statuses: ['failed', 'dead'],
       act: (runId) => engine.requeue(runId),
     })

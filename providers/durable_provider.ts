@@ -131,9 +131,12 @@ export default class DurableProvider {
   }
 
   async #stop(): Promise<void> {
-    await this.#fileWatch?.stop()
-    await this.#worker?.stop()
-    await this.#engine?.stop()
-    this.#forgetEngine()
+    try {
+      await this.#fileWatch?.stop()
+      await this.#worker?.stop()
+    } finally {
+      await this.#engine?.stop()
+      this.#forgetEngine()
+    }
   }
 }

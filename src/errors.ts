@@ -323,6 +323,13 @@ export const E_STORE_BUSY = createError<[waitedMs: number]>(
   503
 )
 
+export const E_TOO_MANY_WRITES = createError<[waiting: number]>(
+  'The database is slower than what is asked of it: %d writes of this process are waiting. Start fewer runs at once, ' +
+    'and wait until those are stored before you start more',
+  'E_TOO_MANY_WRITES',
+  503
+)
+
 export const E_SCHEMA_MISSING = createError<[connection: string]>(
   'The tables of durable are missing on connection "%s". Run "node ace durable:migration" and "node ace migration:run"',
   'E_SCHEMA_MISSING'

@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers'
 import type { ChildOutcome } from '../core/history.ts'
 import type { Store } from '../contracts/store.ts'
 import type { KnownChild } from '../replay/operation.ts'
 import type { RunLogger } from '../types/step.ts'
+import { readPersistently } from './persistent_read.ts'
 
 interface ChildrenReaderParams {
   runId: string
@@ -11,8 +11,6 @@ interface ChildrenReaderParams {
   /** Once it is aborted nobody wants to know any more. */
   signal: AbortSignal
 }
-
-const RETRY_MS = 500
 
 /** Reads what became of the children of one run's operations: tried again until it is known, or nobody wants it. */
 export class ChildrenReader {
@@ -36,14 +34,8 @@ export class ChildrenReader {
 
   async #read<T>(read: () => Promise<T[]>): Promise<T[]> {
     const { signal, log } = this.#params
-    while (!signal.aborted) {
-      try {
-        return await read()
-      } catch (error) {
-        log.warn({ err: error }, 'What became of children could not be read; trying again')
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-      }
-    }
-    return []
+    const isWanted = () => !signal.aborted
+    const what = 'What became of children'
+    return (await readPersistently(read, { what, isWanted, log })) ?? []
   }
 }

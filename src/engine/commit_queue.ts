@@ -3,10 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../core/change_set.ts'
 import type { StepOutcome } from '../core/dispatch.ts'
 import type { RunStore } from '../contracts/store.ts'
+import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../errors.ts'
 import type { RunNews } from './news.ts'
 
 const MAX_BATCH = 500
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024
+/** How much may wait before callers are refused: about 1 GiB. */
+const MAX_CHARACTERS = 512 * 1024 * 1024
+/** What a write takes beside its payloads. */
+const OVERHEAD = 1_000
 const FIRST_RETRY_MS = 50
 const LAST_RETRY_MS = 2_000
 
@@ -28,35 +33,67 @@ export class CommitQueue {
   #store: () => Promise<RunStore>
   #news: RunNews
   #queue: Queued[] = []
+  /** Of what is queued or in flight. */
+  #characters = 0
   #flushing: Promise<void> | null = null
+  #isClosed = false
 
   constructor(params: { store: () => Promise<RunStore>; news: RunNews }) {
     this.#store = params.store
     this.#news = params.news
   }
 
+  /** Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits. */
   write(write: Write): Promise<Answer> {
+    if (this.#isClosed) return Promise.reject(new E_ENGINE_STOPPED())
+    if (write.type !== 'turn' && this.#characters > MAX_CHARACTERS)
+      return Promise.reject(new E_TOO_MANY_WRITES([this.#queue.length]))
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-    this.#queue.push({ write, characters: charactersOf(write), resolve, reject })
+    const characters = OVERHEAD + charactersOf(write)
+    this.#characters += characters
+    this.#queue.push({ write, characters, resolve, reject })
     this.#flushing ??= this.#flush()
     return promise
   }
 
-  /** Resolves when nothing is queued or in flight. */
-  async idle(): Promise<void> {
-    while (this.#flushing) await this.#flushing
+  /** Resolves when nothing is queued or in flight, after at most `limitMs` (default: however long that takes). */
+  async idle(limitMs?: number): Promise<void> {
+    const limit = new AbortController()
+    const late = limitMs === undefined ? [] : [delay(limitMs, null, { signal: limit.signal })]
+    const idle = this.#whileFlushing(limit.signal)
+    await Promise.race([idle, ...late.map((timer) => timer.catch(() => {}))])
+    limit.abort()
+  }
+
+  /** Waits for what is queued, for at most `graceMs`, and refuses the rest and whatever comes later. */
+  async close(graceMs: number): Promise<void> {
+    await this.idle(graceMs)
+    this.#isClosed = true
+    this.#refuse(this.#queue.splice(0), new E_ENGINE_STOPPED())
+  }
+
+  async #whileFlushing(signal: AbortSignal): Promise<void> {
+    while (this.#flushing && !signal.aborted) await this.#flushing
   }
 
   async #flush(): Promise<void> {
+    do {
+      const store = await this.#opened()
+      if (store) await this.#send(store)
+    } while (this.#queue.length > 0)
+    this.#flushing = null
+  }
+
+  async #send(store: RunStore): Promise<void> {
     let failures = 0
-    const store = await this.#opened()
-    let isIdleElsewhere = store?.isElsewhere ?? false
-    while (store && this.#queue.length > 0) {
+    let isIdleElsewhere = store.isElsewhere
+    while (this.#queue.length > 0) {
       await new Promise((resolve) => setImmediate(resolve))
       const batch = this.#nextBatch(isIdleElsewhere ? Math.ceil(this.#queue.length / 2) : MAX_BATCH)
       isIdleElsewhere = false
       try {
         const { answers, news } = await store.commit(batch.map(({ write }) => write))
+        for (const { characters } of batch) this.#characters -= characters
         batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
         // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
         setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
@@ -66,15 +103,21 @@ export class CommitQueue {
         await delay(Math.min(FIRST_RETRY_MS * 2 ** failures++, LAST_RETRY_MS))
       }
     }
-    this.#flushing = null
   }
 
   async #opened(): Promise<RunStore | null> {
     try {
       return await this.#store()
     } catch (error) {
-      for (const { reject } of this.#queue.splice(0)) reject(error)
+      this.#refuse(this.#queue.splice(0), error)
       return null
+    }
+  }
+
+  #refuse(queued: readonly Queued[], error: unknown): void {
+    for (const { characters, reject } of queued) {
+      this.#characters -= characters
+      reject(error)
     }
   }
 
@@ -91,9 +134,10 @@ export class CommitQueue {
   }
 
   #keepTurns(batch: readonly Queued[], error: unknown): void {
-    const kept = batch.filter(({ write }) => write.type === 'turn')
-    for (const { write, reject } of batch) if (write.type !== 'turn') reject(error)
-    this.#queue.unshift(...kept)
+    const isKept = ({ write }: Queued) => write.type === 'turn' && !this.#isClosed
+    this.#queue.unshift(...batch.filter(isKept))
+    const refused = batch.filter((queued) => !isKept(queued))
+    this.#refuse(refused, error)
   }
 }
 

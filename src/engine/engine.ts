@@ -47,6 +47,9 @@ import { functionDefinition } from './workflow_function.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
+/** How long a stop waits for writes while the database does not answer. */
+const CLOSE_GRACE_MS = 5_000
+
 export interface EngineDependencies {
   registry: Registry
   /** Makes the store; called once, before the first use. */
@@ -221,14 +224,14 @@ export class WorkflowEngine {
 
   /**
    * Runs a failed or dead run again, keeping the steps that its failure could not have influenced, with its whole
-   * budget of recoveries. A live run that waits for a time is made due. Resolves to false where nothing is to be done;
+   * budget of recoveries. A live run that waits is only made due. Resolves to false where nothing is to be done;
    * throws E_RUN_NOT_FOUND.
    */
   async requeue(runId: string): Promise<boolean> {
     this.#refuseWhenStopped()
     const store = await this.#open()
-    const { commits, registry } = this.context
-    return new Requeue({ store, commits, registry }).run(runId)
+    const { commits, registry, discover } = this.context
+    return new Requeue({ store, commits, registry, discover }).run(runId)
   }
 
   /**
@@ -354,7 +357,7 @@ export class WorkflowEngine {
     this.#stopAdopting()
     this.#waiter.stop()
     await this.context.dispatcher?.close()
-    await this.context.commits.idle()
+    await this.context.commits.close(CLOSE_GRACE_MS)
     this.#stopWatching()
     const store = await this.#store?.catch(() => null)
     await store?.close()

@@ -3,7 +3,9 @@ import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { InboxEntry } from '../core/history.ts'
 import type { OutsideEvent } from '../replay/operation.ts'
 import type { Turn } from '../replay/turn.ts'
+import type { RunLogger } from '../types/step.ts'
 import type { RunNews } from './news.ts'
+import { readPersistently } from './persistent_read.ts'
 import type { StoreClock } from './store_clock.ts'
 
 interface OutsideParams {
@@ -12,6 +14,7 @@ interface OutsideParams {
   store: Pick<Store, 'load'>
   news: RunNews
   clock: StoreClock
+  log: RunLogger
   idlePollMs: number
   /** Number of the newest inbox entry that earlier turns have taken. */
   inboxLoaded: number
@@ -69,7 +72,7 @@ export class Outside {
   arm(): void {
     clearTimeout(this.#dueTimer)
     const { turn, clock, idlePollMs } = this.#params
-    if (!turn.awaitsOutside) return
+    if (!this.#isOpen || !turn.awaitsOutside) return
     const { nextDueAt } = turn
     const untilDue = nextDueAt === null ? Infinity : nextDueAt - clock.estimate()
     const ms = Math.max(1, Math.min(untilDue, idlePollMs))
@@ -78,15 +81,17 @@ export class Outside {
   }
 
   async #lookUntilSeen(): Promise<void> {
-    const { runId, store, turn } = this.#params
-    while (this.#mustLook && this.#isOpen && !turn.isOver) {
+    const { runId, store, turn, log } = this.#params
+    const isWanted = () => this.#isOpen && !turn.isOver
+    while (this.#mustLook && isWanted()) {
       this.#mustLook = false
       const request = { runId, resident: true, inboxAfter: this.#inboxLoaded }
-      const [loaded] = await store.load([request]).catch(() => [])
-      if (loaded && this.#isOpen) this.#feed(loaded)
+      const read = () => store.load([request])
+      const loaded = await readPersistently(read, { what: 'The inbox of a run', isWanted, log })
+      if (loaded?.[0] && this.#isOpen) this.#feed(loaded[0])
     }
     this.#isLooking = false
-    if (this.#isOpen) this.arm()
+    this.arm()
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Store } from '../contracts/store.ts'
+import type { Store, StoredRun } from '../contracts/store.ts'
 import { planRequeue } from '../core/requeue.ts'
 import { decodeError } from '../core/serialized_error.ts'
 import { isRequeueable } from '../core/transition.ts'
@@ -13,11 +13,18 @@ export class Requeue {
   #store: Store
   #commits: CommitQueue
   #registry: Registry
+  #discover: () => Promise<void>
 
-  constructor(params: { store: Store; commits: CommitQueue; registry: Registry }) {
+  constructor(params: {
+    store: Store
+    commits: CommitQueue
+    registry: Registry
+    discover: () => Promise<void>
+  }) {
     this.#store = params.store
     this.#commits = params.commits
     this.#registry = params.registry
+    this.#discover = params.discover
   }
 
   /** Resolves to false where nothing is to be done: the run has ended otherwise, or runs. Throws E_RUN_NOT_FOUND. */
@@ -36,11 +43,17 @@ export class Requeue {
     for await (const child of this.#failedChildren(runId))
       if (!kept.has(child.seq)) await this.run(child.id)
     const { token } = run
-    const timeoutMs = this.#registry.workflow(run.workflow, run.version)?.timeoutMs
+    const timeoutMs = await this.#timeoutOf(run)
     const { retire } = plan
     const answer = await this.#commits.write({ type: 'requeue', runId, token, retire, timeoutMs })
     if (answer.type === 'refused') throw answer.error
     return answer.type === 'requeued' && answer.done
+  }
+
+  /** Undefined: this application has no such workflow. */
+  async #timeoutOf({ workflow, version }: StoredRun): Promise<number | null | undefined> {
+    if (!this.#registry.workflow(workflow, version)) await this.#discover()
+    return this.#registry.workflow(workflow, version)?.timeoutMs
   }
 
   /** Handler runs of its failures have positions below zero: they are over with what they handled. */

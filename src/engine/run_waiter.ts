@@ -1,4 +1,4 @@
-import { clearTimeout, setTimeout } from 'node:timers'
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import type { RunStanding, StoredRun } from '../contracts/store.ts'
 import { decode } from '../core/payload.ts'
 import { isTerminal, type RunStatus } from '../core/run.ts'
@@ -133,22 +133,24 @@ export class RunWaiter {
     for (const runId of runIds) this.#unseen.add(runId)
     if (this.#isLooking) return
     this.#isLooking = true
-    void this.#lookWhileAsked().finally(() => (this.#isLooking = false))
+    void this.#lookWhileAsked()
   }
 
   async #lookWhileAsked(): Promise<void> {
     while (this.#unseen.size > 0) {
-      let runIds: string[] = []
+      await new Promise((resolve) => setImmediate(resolve))
+      const runIds = [...this.#unseen].filter((runId) => this.#waiting.has(runId))
+      this.#unseen.clear()
+      if (runIds.length === 0) continue
       try {
         const store = await this.#context.store()
-        runIds = [...this.#unseen].filter((runId) => this.#waiting.has(runId))
-        this.#unseen.clear()
-        if (runIds.length > 0) this.#tell(runIds, await store.statusesOf(runIds))
+        this.#tell(runIds, await store.statusesOf(runIds))
       } catch (err) {
         this.#context.log.debug({ err }, 'The runs that are waited for could not be read')
         this.#refuseUnknown(runIds, err)
       }
     }
+    this.#isLooking = false
   }
 
   #tell(runIds: readonly string[], standings: readonly RunStanding[]): void {

@@ -49,9 +49,9 @@ export class StepRunner {
     this.#params = params
   }
 
-  /** Begins a step. Its end, or the failure of an attempt, is told to the listener; a stopped runner tells nothing. */
+  /** Begins a step. Its end, or the failure of an attempt, is told to the listener; a stopped runner begins nothing. */
   start(task: StepTask): void {
-    void this.#run(task)
+    if (!this.#isStopped) void this.#run(task)
   }
 
   /**

@@ -14,6 +14,7 @@ import { bodyOf } from './body.ts'
 import { ChildrenReader } from './children_reader.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
 import { blockedError, notAwaitedError } from './faults.ts'
+import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
 import { Outside } from './outside.ts'
 import { contextOf } from './run_context.ts'
@@ -56,7 +57,7 @@ export class TurnRunner implements Execution {
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
-      mayBegin: async () => !this.#isDraining && this.#holdsLease(),
+      mayBegin: async () => (await this.#holdsLease()) && !this.#isDraining,
       jitter: Math.random,
       listener: {
         ended: (seq, outcome, attempts) => {
@@ -120,6 +121,7 @@ export class TurnRunner implements Execution {
     this.#outside = new Outside({
       ...{ runId: this.row.id, turn: this.#turn, store, news, inboxLoaded },
       clock: this.#writer.clock,
+      log: this.#params.log,
       idlePollMs: options.idlePollMs,
     })
     const { signal } = this.#voided
@@ -250,7 +252,7 @@ export class TurnRunner implements Execution {
     }
     if (wants.starts.length > 0 && !this.#isDraining) {
       if (!(await this.#holdsLease())) return 'lost'
-      for (const task of wants.starts) this.#steps.start(task)
+      if (!this.#isDraining) for (const task of wants.starts) this.#steps.start(task)
     }
     this.#outside.arm()
     this.#armStallTimer(stalled)
@@ -336,8 +338,7 @@ export class TurnRunner implements Execution {
 
   /** False: the lease is gone, and with it the turn. */
   async #holdsLease(): Promise<boolean> {
-    const { lease } = this.#params
-    if (lease.isHeld || (await lease.held())) return true
+    if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
     this.discard(new Error('Another worker has the run'))
     return false
   }

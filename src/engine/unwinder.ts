@@ -8,6 +8,7 @@ import { type Compensable, Turn } from '../replay/turn.ts'
 import { bodyOf } from './body.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
 import { blockedError } from './faults.ts'
+import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
 import { contextOf } from './run_context.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
@@ -43,7 +44,7 @@ export class Unwinder implements Execution {
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
-      mayBegin: async () => !this.#isDraining && this.#holdsLease(),
+      mayBegin: async () => (await this.#holdsLease()) && !this.#isDraining,
       jitter: Math.random,
       listener: {
         ended: (_seq, outcome, attempts) =>
@@ -203,8 +204,7 @@ export class Unwinder implements Execution {
 
   /** False: the lease is gone. */
   async #holdsLease(): Promise<boolean> {
-    const { lease } = this.#params
-    if (lease.isHeld || (await lease.held())) return true
+    if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
     this.discard(new Error('Another worker has the run'))
     return false
   }

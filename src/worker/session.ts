@@ -80,8 +80,13 @@ export class WorkerSession implements Lease {
     await this.#loop.stop()
     this.#heldUntil = 0
     this.#settled.resolve(false)
-    await this.#params.store.removeWorker(this.#instance)
-    await this.#params.lock.release()
+    const { store, lock, log } = this.#params
+    try {
+      await store.removeWorker(this.#instance)
+    } catch (err) {
+      log.warn({ err }, 'The row of this worker could not be removed; it expires by itself')
+    }
+    await lock.release()
   }
 
   /** One renewal. */

@@ -33,6 +33,8 @@ export interface WorkerParams {
 }
 
 const RETRY_MS = 500
+/** How long a stop waits for its last writes while the database does not answer. */
+const COMMIT_GRACE_MS = 1_000
 /** Hints that something has changed come often while others work: upkeep looks at most this often for them. */
 const UPKEEP_PAUSE_MS = 250
 
@@ -42,6 +44,7 @@ export class DurableWorker implements Starter {
   #context: EngineContext
   #claimKeys: readonly string[] | null = null
   #parts: Parts | null = null
+  #starting: Promise<void> | null = null
   #stopping: Promise<void> | null = null
 
   constructor(params: WorkerParams) {
@@ -49,8 +52,13 @@ export class DurableWorker implements Starter {
     this.#context = params.engine.context
   }
 
-  /** Discovers workflows, takes the lock on its name, and begins to claim. */
-  async start(): Promise<void> {
+  /** Discovers workflows, takes the lock on its name, and begins to claim. Nothing is left of a start that fails. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start()
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
     const context = this.#context
     const store = await context.store()
     await context.discover()
@@ -58,8 +66,13 @@ export class DurableWorker implements Starter {
     const parts = await this.#assemble(store)
     this.#parts = parts
     this.#warnOfLowCap()
-    await parts.session.start()
-    await store.offerBlocked(this.#keys())
+    try {
+      await parts.session.start()
+      await store.offerBlocked(this.#keys())
+    } catch (error) {
+      await this.#leave(parts)
+      throw error
+    }
     context.starter = this
     for (const loop of [parts.claims, ...parts.upkeep, parts.routes]) loop.start()
   }
@@ -206,6 +219,7 @@ export class DurableWorker implements Starter {
   }
 
   async #stop(): Promise<void> {
+    await this.#starting?.catch(() => {})
     const parts = this.#parts
     if (!parts) return
     const context = this.#context
@@ -214,11 +228,18 @@ export class DurableWorker implements Starter {
     parts.pool.close(new Error('The worker is shutting down'))
     await Promise.all([parts.claims, parts.routes, ...parts.upkeep].map((loop) => loop.stop()))
     await parts.pool.drain(context.options.drainMs)
-    await context.commits.idle()
-    await parts.session.stop()
-    for (const stop of parts.unsubscribe) stop()
-    await parts.watchdog?.stop()
+    await context.commits.idle(COMMIT_GRACE_MS)
+    await this.#leave(parts)
+  }
+
+  async #leave({ session, unsubscribe, watchdog }: Parts): Promise<void> {
     this.#parts = null
+    try {
+      await session.stop()
+    } finally {
+      for (const stop of unsubscribe) stop()
+      await watchdog?.stop()
+    }
   }
 
   #started(): Parts {

@@ -3,20 +3,33 @@ import type { Flush } from '../../src/contracts/store.ts'
 import type { StartWrite, Write } from '../../src/core/change_set.ts'
 import { CommitQueue } from '../../src/engine/commit_queue.ts'
 import { RunNews } from '../../src/engine/news.ts'
+import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { turn } from '../../src/testing/conformance/writes.ts'
 import { storedRun } from '../worker/stored_run.ts'
 
 /** Notes its batches, each of which waits to be let through. */
 class GatedStore extends MemoryStore {
   override isElsewhere = true
   readonly batches: string[][] = []
+  /** What the next commits fail with, one after the other. */
+  readonly failures: Error[] = []
   #answers: (() => void)[] = []
+  #isOpen = false
 
   override async commit(writes: readonly Write[]): Promise<Flush> {
+    const failure = this.failures.shift()
+    if (failure) throw failure
     this.batches.push(writes.map((write) => (write.type === 'start' ? write.run.id : write.type)))
-    await new Promise<void>((resolve) => this.#answers.push(resolve))
+    if (!this.#isOpen) await new Promise<void>((resolve) => this.#answers.push(resolve))
     return super.commit(writes)
+  }
+
+  /** Every batch goes through from now on. */
+  letThrough(): void {
+    this.#isOpen = true
+    for (const answer of this.#answers.splice(0)) answer()
   }
 
   async answer(): Promise<void> {
@@ -65,11 +78,81 @@ test.group('The commit queue', (group) => {
     const writes = ['a', 'b', 'c'].map((id) => queue.write(start(id)))
     while (store.batches.length === 0) await new Promise((resolve) => setImmediate(resolve))
     writes.push(queue.write(start('d')))
-    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+    for (let round = 0; round < 20; round++) await new Promise((resolve) => setImmediate(resolve))
     assert.lengthOf(store.batches, 1)
     await store.answer()
     await store.answer()
     await Promise.all(writes)
     assert.deepEqual(store.batches.flat(), ['a', 'b', 'c', 'd'])
+  })
+
+  test('sends or refuses what comes while an opening that failed is told, at every moment of that', async ({
+    assert,
+  }) => {
+    for (let moment = 0; moment < 12; moment++) {
+      const refused = new Error('away')
+      let openings = 0
+      const openStore = async () => {
+        if (openings++ === 0) throw refused
+        return new MemoryStore(new MemoryDatabase())
+      }
+      queue = new CommitQueue({ store: openStore, news: new RunNews() })
+      const first = queue.write(start('a')).catch((error: unknown) => error)
+      for (let microtask = 0; microtask < moment; microtask++) await null
+      const late = queue.write(start('b')).then(
+        ({ type }) => type,
+        (error: unknown) => error
+      )
+      assert.equal(await first, refused)
+      const came = await late
+      assert.isTrue(came === refused || came === 'started', `after ${moment} microtasks`)
+    }
+  })
+
+  test('keeps writes of turns while the database is away, in their order, and refuses those of callers', async ({
+    assert,
+  }) => {
+    store.isElsewhere = false
+    const away = new Error('away')
+    store.failures.push(away)
+    const lost = turn({ id: 'r', token: 1 })
+    const kept = [queue.write(lost), queue.write({ ...lost, token: 2 })]
+    const refused = queue.write(start('a')).catch((error: unknown) => error)
+    assert.equal(await refused, away)
+    await store.answer()
+    const answers = await Promise.all(kept)
+    assert.deepEqual(
+      answers.map(({ type }) => type),
+      ['lost', 'lost']
+    )
+  })
+
+  test('that is closed while the database does not answer refuses what waits, and what comes later', async ({
+    assert,
+  }) => {
+    store.isElsewhere = false
+    const inFlight = queue.write(start('a'))
+    while (store.batches.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    const waiting = queue.write(start('b'))
+    const [waited] = await Promise.all([waiting.catch((error: unknown) => error), queue.close(5)])
+    assert.instanceOf(waited, E_ENGINE_STOPPED)
+    await assert.rejects(() => queue.write(start('c')), E_ENGINE_STOPPED)
+    await store.answer()
+    await inFlight
+  })
+
+  test('refuses callers, not turns, while more waits than memory should hold', async ({
+    assert,
+  }) => {
+    const input = 'x'.repeat(100 * 1024 * 1024)
+    const writes = Array.from({ length: 6 }, (_, index) =>
+      queue.write(storedRun('one', { id: `r${index}`, input }))
+    )
+    await assert.rejects(() => queue.write(start('late')), E_TOO_MANY_WRITES)
+    const kept = queue.write(turn({ id: 'r0', token: 9 }))
+    store.letThrough()
+    await Promise.all([...writes, kept])
+    const after = await queue.write(start('late'))
+    assert.equal(after.type, 'started')
   })
 })

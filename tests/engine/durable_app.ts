@@ -51,9 +51,15 @@ export class DurableApp {
     })
   }
 
-  async work(params: Omit<WorkerParams, 'engine'> = {}): Promise<DurableWorker> {
+  /** One that has not been started. */
+  worker(params: Omit<WorkerParams, 'engine'> = {}): DurableWorker {
     const worker = new DurableWorker({ engine: this.engine, ...params })
     this.#workers.push(worker)
+    return worker
+  }
+
+  async work(params: Omit<WorkerParams, 'engine'> = {}): Promise<DurableWorker> {
+    const worker = this.worker(params)
     await worker.start()
     return worker
   }

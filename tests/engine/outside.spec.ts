@@ -5,6 +5,7 @@ import { RunNews } from '../../src/engine/news.ts'
 import { Outside } from '../../src/engine/outside.ts'
 import { StoreClock } from '../../src/engine/store_clock.ts'
 import type { OutsideEvent } from '../../src/replay/operation.ts'
+import { LogCapture } from './durable_app.ts'
 
 type Told = Exclude<OutsideEvent, { type: 'due' }>
 
@@ -48,12 +49,13 @@ function waiting() {
     return read.promise
   }
   const clock = new StoreClock()
+  const log = new LogCapture()
   clock.read(NOW)
   const outside = new Outside({
-    ...{ runId: 'r', turn, store: { load }, news: new RunNews(), clock },
+    ...{ runId: 'r', turn, store: { load }, news: new RunNews(), clock, log },
     ...{ idlePollMs: 60_000, inboxLoaded: 0 },
   })
-  return { outside, reads, told, timesArmed: () => armed }
+  return { outside, reads, told, log, timesArmed: () => armed }
 }
 
 /** What has been answered has been used. */
@@ -101,5 +103,24 @@ test.group('Outside', () => {
       assert.lengthOf(reads, 2, `asked for after ${microtasks} microtasks`)
       outside.close()
     }
+  })
+
+  test('a look that fails is said once, and tried again after a pause until it succeeds', async ({
+    assert,
+  }) => {
+    const { outside, reads, told, log } = waiting()
+    outside.open(inbox(), 0)
+    outside.look()
+    const begin = performance.now()
+    for (const attempt of [0, 1]) {
+      reads[attempt]?.reject(new Error('away'))
+      while (reads.length < attempt + 2) await macrotask()
+    }
+    assert.isAtLeast(performance.now() - begin, 900)
+    reads[2]?.resolve([inbox(1)])
+    await macrotask()
+    assert.deepEqual(told, [1])
+    assert.lengthOf(log.lines, 1)
+    outside.close()
   })
 })

@@ -387,6 +387,32 @@ onEach((kind) =>
       await engine.waitForRun(runId)
     })
 
+    test('by an application that has not looked for its workflows yet gives a run its execution time all the same', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const options = { executionTimeout: '1 hour' }
+      const { app, engine } = await site.app()
+      engine.register('main', '1', (ctx) => does(ctx, 'a'), options)
+      broken.add('a')
+      await app.work()
+      const { runId } = await engine.start(MAIN)
+      const console = await site.app({}, {}, async () => {
+        if (console.app.registry.workflow('main', '1')) return
+        console.engine.register('main', '1', (ctx) => does(ctx, 'a'), options)
+      })
+      for (let time = 0; time < 2; time++) {
+        broken.add('a')
+        await engine.waitForRun(runId)
+        await engine.advanceClock(36_000_000)
+        assert.isTrue(await console.engine.requeue(runId))
+      }
+      const run = await engine.waitForRun(runId)
+      const left = run.deadlineAt! - run.updatedAt
+      assert.isAtMost(Math.abs(left - 3_600_000), 10_000)
+    })
+
     test('with other input starts another run, with clean history and the tags and namespace of the first (DL-50, DL-51)', async ({
       assert,
       cleanup,

@@ -31,9 +31,10 @@ export class Site {
   /** An application that executes nothing yet. */
   async app(
     bodies: Bodies = {},
-    options: GivenOptions = {}
+    options: GivenOptions = {},
+    discover: () => Promise<void> = async () => {}
   ): Promise<{ app: DurableApp; engine: WorkflowEngine }> {
-    const app = new DurableApp({ store: await this.#database.connect(), options })
+    const app = new DurableApp({ store: await this.#database.connect(), options, discover })
     this.#apps.add(app)
     for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
     return { app, engine: app.engine }

@@ -79,6 +79,7 @@ const METHODS: readonly Method[] = [
   'childOutcomes',
   'childStates',
   'nextDueIn',
+  'offerBlocked',
   'registerWorker',
   'renewWorker',
   'describeWorker',

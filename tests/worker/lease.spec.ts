@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { E_WORKER_NAME_TAKEN } from '../../src/errors.ts'
 import { Cluster, THREE } from './cluster.ts'
 import type { Connection } from './connection.ts'
@@ -183,6 +184,33 @@ for (const kind of Object.keys(DATABASES))
       const end = await endOf(engine, 'r')
       assert.equal(end.status, 'completed')
       assert.equal(end.recoveryAttempts, 0)
+    })
+
+    test('a step does not begin whose run was cancelled while the lease was uncertain (P1, P2)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection, gates } = await application()
+      await app.work({ name: 'a' })
+      await engine.start(THREE, null, 'r')
+      await gates[0].reached()
+      const renewing = connection.called('renewWorker')
+      connection.freeze(['renewWorker'])
+      await renewing
+      const store = await cluster.store()
+      const [worker] = await store.listWorkers()
+      await until(async () => (await store.now()) > (worker?.until ?? 0))
+      gates[0].open()
+      await until(async () => {
+        const { records } = await factsOf(engine, 'r')
+        return records.length === 1
+      })
+      await engine.cancel('r')
+      // What the cancel has done is told after its answer.
+      await nextRound()
+      connection.thaw()
+      await connection.called('renewWorker', 2)
+      assert.equal(gates[1].arrived, 0)
+      assert.deepEqual(await engine.findStranded(), [])
     })
 
     test('the name of a live worker is refused to another one', async ({ assert }) => {
