@@ -13,9 +13,5 @@ export default defineConfig({
     () => import('@adonisjs/lucid/database_provider'),
     () => import('@adonis-agora/durable/durable_provider'),
   ],
-  preloads: [
-    () => import('#start/routes'),
-    () => import('#start/kernel'),
-    () => import('#start/durable'),
-  ],
+  preloads: [() => import('#start/routes'), () => import('#start/kernel')],
 })

@@ -95,9 +95,10 @@ class UnserializableError extends Exception {
   /** Where the value is, such as `input.items[3].owner`. */
   readonly path: string
 
-  constructor(params: { path: string; found: string; fix: string; cause?: unknown }) {
+  /** @param params.of behind the path, such as ` of step "charge"` */
+  constructor(params: { path: string; of?: string; found: string; fix: string; cause?: unknown }) {
     super(
-      `Cannot store ${params.path}: it is ${params.found}. ${params.fix}`,
+      `Cannot store ${params.path}${params.of ?? ''}: it is ${params.found}. ${params.fix}`,
       params.cause === undefined ? undefined : { cause: params.cause }
     )
     this.path = params.path
@@ -112,9 +113,9 @@ class PayloadTooLargeError extends Exception {
   readonly limit: number
 
   /** @param params.atLeast true when measuring was given up at `size` */
-  constructor(params: { label: string; size: number; limit: number; atLeast?: boolean }) {
+  constructor(params: { what: string; size: number; limit: number; atLeast?: boolean }) {
     super(
-      `The ${params.label} is too large: ${params.atLeast ? 'at least ' : ''}${params.size} bytes, and the limit ` +
+      `The ${params.what} is too large: ${params.atLeast ? 'at least ' : ''}${params.size} bytes, and the limit ` +
         `is ${params.limit}. Store it elsewhere and pass its key, or raise "maxPayloadBytes"`
     )
     this.size = params.size

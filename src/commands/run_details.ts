@@ -41,10 +41,10 @@ export async function readChildren(engine: WorkflowEngine, parentId: string): Pr
 }
 
 /** The same as JSON can say it. */
-export function forPrograms({
-  childCounts,
-  ...details
-}: RunDetails): Omit<RunDetails, 'childCounts'> & {
+export function forPrograms({ childCounts, ...details }: RunDetails): Omit<
+  RunDetails,
+  'childCounts'
+> & {
   childCounts: (ChildCounts & { seq: number })[]
 } {
   return { ...details, childCounts: [...childCounts].map(([seq, counts]) => ({ seq, ...counts })) }

@@ -2,7 +2,7 @@ import type { SuperJSONResult } from 'superjson'
 import { E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD } from '../errors.ts'
 import { json } from './payload_json.ts'
 import { plainText } from './payload_plain.ts'
-import { snapshotOf } from './payload_snapshot.ts'
+import { snapshotOf, type SnapshotOptions } from './payload_snapshot.ts'
 
 /** 1 MiB. */
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1_048_576
@@ -16,19 +16,21 @@ interface PlainPayload {
 export interface EncodeOptions {
   /** What the value is, and the start of the path in errors: `input`, `output`. Default `value`. */
   label?: string
+  /** Whose it is, for errors, behind the path: `step "charge"`. */
+  of?: string | undefined
   /** Limit for the text in bytes of UTF-8. Default 1 MiB. */
   maxBytes?: number
 }
 
-function measured(text: string, label: string, limit: number): string {
+function measured(text: string, what: string, limit: number): string {
   if (text.length * 3 <= limit) return text
   const size = Buffer.byteLength(text)
-  if (size > limit) throw new E_PAYLOAD_TOO_LARGE({ label, size, limit })
+  if (size > limit) throw new E_PAYLOAD_TOO_LARGE({ what, size, limit })
   return text
 }
 
-function encodeRich(value: unknown, label: string, maxBytes: number): string {
-  const { json: v, meta } = json.serialize(snapshotOf(value, { label, maxBytes }))
+function encodeRich(value: unknown, options: SnapshotOptions): string {
+  const { json: v, meta } = json.serialize(snapshotOf(value, options))
   const payload: PlainPayload = { v }
   // The snapshot is a tree: what superjson finds equal are equal numbers.
   if (meta?.values !== undefined) payload.m = { values: meta.values, v: meta.v ?? 0 }
@@ -50,10 +52,10 @@ function encodeRich(value: unknown, label: string, maxBytes: number): string {
  * instead. A text above `maxBytes` is `E_PAYLOAD_TOO_LARGE`. The text contains no NUL and no lone surrogate.
  */
 export function encode(value: unknown, options: EncodeOptions = {}): string {
-  const { label = 'value', maxBytes = DEFAULT_MAX_PAYLOAD_BYTES } = options
+  const { label = 'value', of, maxBytes = DEFAULT_MAX_PAYLOAD_BYTES } = options
   const plain = plainText(value, maxBytes)
-  const text = plain === undefined ? encodeRich(value, label, maxBytes) : `{"v":${plain}}`
-  return measured(text, label, maxBytes)
+  const text = plain === undefined ? encodeRich(value, { label, of, maxBytes }) : `{"v":${plain}}`
+  return measured(text, of === undefined ? label : `${label} of ${of}`, maxBytes)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -49,24 +49,36 @@ function isSimple(key: string): boolean {
   return !RESERVED_KEYS.has(key) && !key.includes('.') && !needsEscape(key)
 }
 
+/** What a value is called in errors, and how large its text may become. */
+export interface SnapshotOptions {
+  /** What the value is, and the start of its paths. */
+  label: string
+  /** Whose it is, behind the path. */
+  of?: string | undefined
+  maxBytes: number
+}
+
 /**
  * Copies a value into one that superjson keeps exactly, reading each property once, or refuses it. What superjson
  * does not keep by itself is replaced by stand-ins. The copy is a tree: an object that occurs twice is copied twice.
  */
 class Snapshot {
   readonly #label: string
+  readonly #of: string
   readonly #maxBytes: number
   readonly #path: string[] = []
   readonly #above = new Set<object>()
   #nodes = 0
 
-  constructor(label: string, maxBytes: number) {
+  constructor({ label, of, maxBytes }: SnapshotOptions) {
     this.#label = label
+    this.#of = of === undefined ? '' : ` of ${of}`
     this.#maxBytes = maxBytes
   }
 
   #refuse({ found, fix }: Refusal, cause?: unknown): never {
-    throw new E_UNSERIALIZABLE({ path: this.#label + this.#path.join(''), found, fix, cause })
+    const path = this.#label + this.#path.join('')
+    throw new E_UNSERIALIZABLE({ path, of: this.#of, found, fix, cause })
   }
 
   #at<T>(segment: string, copy: () => T): T {
@@ -96,7 +108,7 @@ class Snapshot {
     // Each value is at least one character and a separator, so a tree without end stops here.
     if (++this.#nodes * 2 > this.#maxBytes + 16) {
       throw new E_PAYLOAD_TOO_LARGE({
-        label: this.#label,
+        what: this.#label + this.#of,
         size: this.#nodes * 2,
         limit: this.#maxBytes,
         atLeast: true,
@@ -265,6 +277,6 @@ class Snapshot {
  * A copy of `value` for superjson. Throws `E_UNSERIALIZABLE` with the path of what cannot be kept exactly, or
  * `E_PAYLOAD_TOO_LARGE` when it is certain that the text will be longer than `maxBytes`.
  */
-export function snapshotOf(value: unknown, options: { label: string; maxBytes: number }): unknown {
-  return new Snapshot(options.label, options.maxBytes).copy(value)
+export function snapshotOf(value: unknown, options: SnapshotOptions): unknown {
+  return new Snapshot(options).copy(value)
 }

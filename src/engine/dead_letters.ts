@@ -2,6 +2,7 @@ import type { LoadedRun } from '../contracts/store.ts'
 import type { NewChild } from '../core/change_set.ts'
 import type { RunRow } from '../core/run.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
+import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
 import type { EngineContext } from './engine_context.ts'
 import { RunWriter } from './run_writer.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
@@ -52,28 +53,40 @@ export class DeadLetters {
     try {
       return await routing.deadLetter(row, letter)
     } catch (err) {
-      log.error(
-        { err },
-        `Run "${row.id}" is dead, and its deadLetterWorkflow could not be resolved: no handler run is started. ` +
-          'Correct the option, and start the handler by hand'
-      )
+      const problem =
+        err instanceof E_UNREADABLE_PAYLOAD
+          ? 'its input cannot be read, so no handler run is started. Take care of the run by hand'
+          : 'its deadLetterWorkflow could not be resolved, so no handler run is started. Correct the option, and ' +
+            'start the handler by hand'
+      log.error({ err }, `Run "${row.id}" is dead, and ${problem}`)
       return []
     }
   }
 
   async #tell(runId: string): Promise<void> {
     if (this.#listeners.size === 0) return
-    const store = await this.#context.store()
-    const stored = await store.getRun(runId)
-    if (!stored) return
-    const run = describeRun(stored)
+    const run = await this.#read(runId)
+    if (!run) return
     for (const listener of this.#listeners) {
       try {
-        const returned = listener(run)
-        if (returned instanceof Promise) returned.catch((err: unknown) => this.#swallow(err))
+        // What is returned may be any thenable, such as a query that begins when it is awaited.
+        Promise.resolve(listener(run)).catch((err: unknown) => this.#swallow(err))
       } catch (err) {
         this.#swallow(err)
       }
+    }
+  }
+
+  /** The run is dead whether or not it can be read now. */
+  async #read(runId: string): Promise<WorkflowRun | null> {
+    const { log, store: open } = this.#context
+    try {
+      const store = await open()
+      const stored = await store.getRun(runId)
+      return stored && describeRun(stored)
+    } catch (err) {
+      log.error({ err }, `Run "${runId}" is dead, and could not be read for the onDead listeners`)
+      return null
     }
   }
 

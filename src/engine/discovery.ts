@@ -160,20 +160,27 @@ export class Discovery {
     if (!this.#params.inDevelopment) return workflowDefinitions(target, params)
     return workflowDefinitions(target, {
       ...params,
-      latest: () => this.#latest(file, keyOf(target)),
+      latest: () => this.#latest(file, target),
     })
   }
 
   /** The class under the same name and version in its file as it is now; steps that changed register again. */
-  async #latest(file: string, key: string): Promise<WorkflowClass> {
+  async #latest(file: string, target: WorkflowClass): Promise<WorkflowClass> {
     const module = await importFile(file)
     let isChanged = module !== this.#modules.get(file)
     for (const step of this.#stepFiles) {
       isChanged = (await importFile(step)) !== this.#modules.get(step) || isChanged
     }
     if (isChanged) await this.#importAgain()
-    const found = workflowsOf(module).find((target) => keyOf(target) === key)
-    if (!found) throw new E_INVALID_WORKFLOW([key, `${file} does not export it any more`])
+    const key = keyOf(target)
+    const found = workflowsOf(module).find((other) => keyOf(other) === key)
+    if (!found) {
+      const { name, version = '1' } = workflowOptions(target)
+      throw new E_INVALID_WORKFLOW([
+        name,
+        `${file} does not export its version "${version}" any more`,
+      ])
+    }
     return found
   }
 }

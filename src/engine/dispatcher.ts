@@ -95,7 +95,7 @@ export class Dispatcher {
     try {
       if (outcome.status === 'failed')
         return { ...outcome, error: encodeError(decodeError(outcome.error), { maxBytes }) }
-      const output = encode(decode(outcome.output), { label: 'output of the step', maxBytes })
+      const output = encode(decode(outcome.output), { label: 'output', of: 'the step', maxBytes })
       return { ...outcome, output }
     } catch (error) {
       return this.#failure(error)

@@ -194,7 +194,11 @@ export class WorkflowEngine {
   ): Promise<{ delivered: boolean }> {
     this.#refuseWhenStopped()
     const { maxPayloadBytes } = this.#deps.options
-    const text = encode(payload, { label: 'payload of the signal', maxBytes: maxPayloadBytes })
+    const text = encode(payload, {
+      label: 'payload',
+      of: `signal "${token}"`,
+      maxBytes: maxPayloadBytes,
+    })
     const id = options.id === undefined ? randomUUID() : checkName('signal id', options.id)
     const signal = { id, token: checkName('signal token', token), payload: text }
     const answer = await this.context.commits.write({ type: 'signal', signal })

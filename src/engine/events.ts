@@ -1,8 +1,21 @@
 import { publish } from '../channels.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 
+/** Everything that is told of runs. */
+export const RUN_EVENT_NAMES = [
+  'run.started',
+  'run.completed',
+  'run.routed',
+  'run.unrouted',
+  'run.failed',
+  'run.cancelled',
+  'run.blocked',
+  'run.stalled',
+] as const
+export type RunEventName = (typeof RUN_EVENT_NAMES)[number]
+
 /** What happens to runs in this process, for log lines and listeners. */
-export interface RunEvents {
+export interface RunEvents extends Record<RunEventName, RunEvent> {
   /** A worker executes the run for the first time. */
   'run.started': RunEvent
   'run.completed': RunEvent
@@ -12,7 +25,8 @@ export interface RunEvents {
   'run.routed': RunEvent & { error: SerializedError; handlerRunId: string }
   /** A route matched a failure and was not followed. */
   'run.unrouted': RunEvent & { error: SerializedError; reason: string }
-  'run.failed': RunEvent & { error: SerializedError }
+  /** It ended `failed`, or `dead` as `status` says: of a dead run this comes before `onDead`. */
+  'run.failed': RunEvent & { error: SerializedError; status: 'failed' | 'dead' }
   /** The history does not fit the code, or the body awaited something foreign. */
   'run.blocked': RunEvent & { error: SerializedError }
   /** The body neither called nor awaited anything of `ctx` for `stallMs`. */
@@ -26,7 +40,6 @@ export interface RunEvent {
   namespace: string
 }
 
-export type RunEventName = keyof RunEvents
 type Listener<Name extends RunEventName> = (event: RunEvents[Name]) => void
 
 /**

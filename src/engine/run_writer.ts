@@ -85,9 +85,11 @@ export class RunWriter {
         this.#params.events.emit('run.completed', this.facts)
         return 'ended'
       case 'fail':
-      case 'die':
-        this.#params.events.emit('run.failed', this.#failure(end.error))
+      case 'die': {
+        const status = end.kind === 'die' ? 'dead' : 'failed'
+        this.#params.events.emit('run.failed', { ...this.#failure(end.error), status })
         return 'ended'
+      }
       case 'cancel':
         this.#params.events.emit('run.cancelled', this.facts)
         return 'ended'
@@ -103,7 +105,7 @@ export class RunWriter {
     const failure = this.failWith(serializeError(answer.error))
     const failed = await this.write({}, failure)
     if (failed.type !== 'committed') return 'lost'
-    this.#params.events.emit('run.failed', this.#failure(failure.error))
+    this.#params.events.emit('run.failed', { ...this.#failure(failure.error), status: 'failed' })
     return 'ended'
   }
 

@@ -138,8 +138,9 @@ export class StepRunner {
     )
     try {
       const value = await this.#limited(task, { running, failure, controller })
-      const label = `output of step ${task.name}`
-      return { output: encode(value, { label, maxBytes: this.#params.maxPayloadBytes }) }
+      const of = `step "${task.name}"`
+      const maxBytes = this.#params.maxPayloadBytes
+      return { output: encode(value, { label: 'output', of, maxBytes }) }
     } catch (error) {
       return { error: serializeError(error) }
     } finally {

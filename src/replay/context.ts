@@ -86,7 +86,7 @@ export class RunContext implements WorkflowCtx {
     return this.#call('step()', () => {
       const name = this.#params.stepName(step)
       checkStepTerms(name, call)
-      const work = { input: this.#encode(input, `input of step ${name}`) }
+      const work = { input: this.#encode(input, 'input', `step "${name}"`) }
       const compensation = this.#undo(call)
       const here = stepOperation({ kind: 'step', name, work, call, compensation })
       return this.#params.dispatching ? this.#dispatched(here, work.input, call) : here
@@ -139,7 +139,7 @@ export class RunContext implements WorkflowCtx {
       sendSignalOperation({
         runId: this.runId,
         token: checkName('signal token', token),
-        payload: this.#encode(payload, 'payload of the signal'),
+        payload: this.#encode(payload, 'payload', `signal "${token}"`),
       })
     )
   }
@@ -284,8 +284,8 @@ export class RunContext implements WorkflowCtx {
     return { workflow: name, child }
   }
 
-  #encode(value: unknown, label: string): string {
-    return encode(value, { label, maxBytes: this.#params.maxPayloadBytes })
+  #encode(value: unknown, label: string, of?: string): string {
+    return encode(value, { label, of, maxBytes: this.#params.maxPayloadBytes })
   }
 }
 

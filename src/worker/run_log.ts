@@ -10,6 +10,16 @@ export interface EmitsRunEvents {
   on<Name extends RunEventName>(name: Name, listener: (event: RunEvents[Name]) => void): () => void
 }
 
+/** The facts of an event under its name. */
+export function workEvent<Name extends RunEventName>(
+  event: Name,
+  facts: RunEvents[Name]
+): WorkEvent {
+  // The type of the pair is one of the union's for each name, which cannot be said of all names at once.
+  return { event, ...facts } as WorkEvent
+}
+
+const TROUBLE = ['run.failed', 'run.blocked', 'run.stalled', 'run.unrouted'] as const
 const MOST_BLOCKED = 1_000
 
 /** Tells a logger what happens to runs: one line each, which holds all there is to know at a glance. */
@@ -30,10 +40,7 @@ export class RunLog {
 
   /** Tells what goes wrong with the runs of this process, as long as there is the engine. */
   followTrouble(engine: EmitsRunEvents): void {
-    engine.on('run.failed', (event) => this.write({ event: 'run.failed', ...event }))
-    engine.on('run.blocked', (event) => this.write({ event: 'run.blocked', ...event }))
-    engine.on('run.stalled', (event) => this.write({ event: 'run.stalled', ...event }))
-    engine.on('run.unrouted', (event) => this.write({ event: 'run.unrouted', ...event }))
+    for (const name of TROUBLE) engine.on(name, (facts) => this.write(workEvent(name, facts)))
   }
 
   write(event: WorkEvent): void {
@@ -47,7 +54,11 @@ export class RunLog {
         return this.#say('info', event, line)
       case 'run.failed':
         this.#blocked.delete(runId)
-        return this.#say('error', event, `${line}: ${errorLine(event.error)}`)
+        return this.#say(
+          'error',
+          event,
+          `run ${event.status}: ${workflow} ${runId}: ${errorLine(event.error)}`
+        )
       case 'run.cancelled':
         this.#blocked.delete(runId)
         return this.#say('info', event, line)

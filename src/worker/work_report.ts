@@ -1,19 +1,11 @@
 import { clearInterval, setInterval } from 'node:timers'
-import type { EmitsRunEvents, WorkEvent } from './run_log.ts'
+import { RUN_EVENT_NAMES, type RunEventName } from '../engine/events.ts'
+import { type EmitsRunEvents, type WorkEvent, workEvent } from './run_log.ts'
 
-const KINDS = [
-  'started',
-  'completed',
-  'routed',
-  'unrouted',
-  'failed',
-  'cancelled',
-  'blocked',
-  'stalled',
-] as const
+type EventKind = RunEventName extends `run.${infer Kind}` ? Kind : never
 
-/** What happened to runs since the report began. */
-export type WorkCounts = Record<(typeof KINDS)[number], number>
+/** What happened to runs since the report began, by the names of the events without `run.`. */
+export type WorkCounts = Record<EventKind, number>
 
 /** Where a report goes. */
 export interface WorkOutput {
@@ -37,10 +29,10 @@ export class WorkReport {
 
   constructor(engine: EmitsRunEvents, output: WorkOutput) {
     this.#output = output
-    this.#leaves = KINDS.map((kind) =>
-      engine.on(`run.${kind}`, (event) => {
-        this.counts[kind]++
-        output.event({ event: `run.${kind}`, ...event } as WorkEvent)
+    this.#leaves = RUN_EVENT_NAMES.map((name) =>
+      engine.on(name, (facts) => {
+        this.counts[kindOf(name)]++
+        output.event(workEvent(name, facts))
       })
     )
     this.#summarised = JSON.stringify(this.counts)
@@ -63,6 +55,10 @@ export class WorkReport {
   }
 }
 
+function kindOf(name: RunEventName): EventKind {
+  return name.slice('run.'.length) as EventKind
+}
+
 function noCounts(): WorkCounts {
-  return Object.fromEntries(KINDS.map((kind) => [kind, 0])) as WorkCounts
+  return Object.fromEntries(RUN_EVENT_NAMES.map((name) => [kindOf(name), 0])) as WorkCounts
 }

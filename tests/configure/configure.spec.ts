@@ -46,7 +46,9 @@ test.group('configure', () => {
     assert.include(rcFile, `() => import('#start/durable')`)
 
     assert.include(await fs.contents('config/durable.ts'), 'export default durableConfig')
-    assert.include(await fs.contents('start/durable.ts'), `engine.on('run.failed'`)
+    const listeners = await fs.contents('start/durable.ts')
+    assert.include(listeners, 'engine.onDead(')
+    assert.notInclude(listeners, 'logger')
     const migrations = await readdir(join(fs.basePath, 'database/migrations'))
     assert.lengthOf(migrations, 1)
     assert.match(migrations[0] ?? '', /^\d+_create_durable_tables\.ts$/)

@@ -430,3 +430,20 @@ test.group('payload | any value', () => {
     assert.isTrue(isDeepStrictEqual(arbitraryValue(7), arbitraryValue(7)), 'a seed gives one value')
   }).tags(['P8'])
 })
+
+test.group('payload | whose it is', () => {
+  const of = 'step "cards.charge"'
+
+  test('stands behind the path, which it does not become a part of', ({ assert }) => {
+    const error = thrownBy(() => encode({ items: [{ owner() {} }] }, { label: 'output', of }))
+    assert.match((error as Error).message, /^Cannot store output\.items\[0\]\.owner of step "cards/)
+    assert.propertyVal(error, 'path', 'output.items[0].owner')
+  })
+
+  test('is named where a value is too large, plain or not', ({ assert }) => {
+    for (const value of ['x'.repeat(100), new Map([[1, 'x'.repeat(100)]])]) {
+      const error = thrownBy(() => encode(value, { label: 'output', of, maxBytes: 50 }))
+      assert.match((error as Error).message, /^The output of step "cards\.charge" is too large: /)
+    }
+  })
+})

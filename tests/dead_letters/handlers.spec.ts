@@ -6,6 +6,7 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DeadLetter, LazyWorkflowTarget } from '../../src/types/workflow.ts'
 import type { DurableApp } from '../engine/durable_app.ts'
+import { storedRun } from '../worker/stored_run.ts'
 import { STORES } from './databases.ts'
 import { Stage } from './stage.ts'
 
@@ -309,6 +310,23 @@ for (const kind of Object.keys(STORES))
       assert.isNull(await app.engine.getRun('dlq:r'))
       const errors = app.log.lines.filter(({ level }) => level === 'error')
       assert.isTrue(errors.some(({ args }) => /"r".*deadLetterWorkflow/.test(String(args[1]))))
+    })
+
+    test('DL-29: of a run whose input cannot be read the log says that, and not that the option is wrong', async ({
+      assert,
+    }) => {
+      await stage.store.commit([storedRun('poison', { id: 'r', input: '{"v":' })])
+      await stage.loseBeyondCap('poison')
+      const app = await stage.app()
+      const { engine } = app
+      engine.register('poison', '1', async () => {}, { deadLetterWorkflow: 'handler' })
+      await app.work()
+      const run = await engine.waitForRun('r')
+      assert.equal(run.status, 'dead')
+      const errors = app.log.lines.filter(({ level }) => level === 'error')
+      const said = errors.map(({ args }) => String(args[1]))
+      assert.isTrue(said.some((line) => /"r" is dead, and its input cannot be read/.test(line)))
+      assert.isFalse(said.some((line) => line.includes('deadLetterWorkflow')))
     })
   })
 

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import type { DeadLetter } from '../../src/types/workflow.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { STORES } from './databases.ts'
+import { until } from '../worker/until.ts'
 import { Stage } from './stage.ts'
 
 for (const kind of Object.keys(STORES))
@@ -48,7 +49,9 @@ for (const kind of Object.keys(STORES))
       app.engine.register('handler', '1', (ctx) =>
         ctx.localStep('handle', () => void order.push('handler'))
       )
-      app.engine.on('run.failed', ({ runId, error }) => order.push(`${runId} ${error.code}`))
+      app.engine.on('run.failed', ({ runId, status, error }) =>
+        order.push(`${runId} ${status} ${error.code}`)
+      )
       app.engine.onDead(async ({ id }) => {
         const handler = await app.engine.getRun(`dlq:${id}`)
         order.push(`listener, handler run ${handler?.workflow}`)
@@ -58,7 +61,7 @@ for (const kind of Object.keys(STORES))
       await other.work()
       await app.work()
       await stage.handled(app.engine)
-      assert.deepEqual(order.slice(0, 2), ['r max_recovery_attempts', 'listener'])
+      assert.deepEqual(order.slice(0, 2), ['r dead max_recovery_attempts', 'listener'])
       assert.sameMembers(order.slice(2), ['listener, handler run handler', 'handler'])
     })
 
@@ -76,6 +79,11 @@ for (const kind of Object.keys(STORES))
         throw new Error('thrown by a listener')
       })
       app.engine.onDead(() => Promise.reject(new Error('rejected by a listener')))
+      // As a query does, which begins when it is awaited.
+      const failing: PromiseLike<never> = {
+        then: (_, reject) => Promise.reject(new Error('rejected by a query')).then(null, reject),
+      }
+      app.engine.onDead(() => failing)
       app.engine.onDead(() => {
         isCalled = true
       })
@@ -89,7 +97,34 @@ for (const kind of Object.keys(STORES))
         [
           ['debug', 'Error: thrown by a listener'],
           ['debug', 'Error: rejected by a listener'],
+          ['debug', 'Error: rejected by a query'],
         ]
+      )
+    })
+
+    test('DL-42: a run that cannot be read for its listeners is dead all the same, and its handler starts at once', async ({
+      assert,
+    }) => {
+      const app = await applicationAtTheCap('handler')
+      const { engine } = app
+      engine.register('handler', '1', async () => 'handled')
+      const heard: unknown[] = []
+      engine.onDead((run) => heard.push(run))
+      const store = await engine.context.store()
+      const getRun = store.getRun.bind(store)
+      store.getRun = async (runId) => {
+        if (runId === 'r') throw new Error('the connection is gone')
+        return getRun(runId)
+      }
+      await app.work()
+      await until(async () => {
+        const handler = await engine.getRun('dlq:r')
+        return handler?.output === 'handled'
+      })
+      assert.deepEqual(heard, [])
+      const errors = app.log.lines.filter(({ level }) => level === 'error')
+      assert.isTrue(
+        errors.some(({ args }) => /"r" is dead, and could not be read/.test(String(args[1])))
       )
     })
 

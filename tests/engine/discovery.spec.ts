@@ -243,6 +243,31 @@ test.group('Discovery | development', () => {
     assert.equal(registry.workflow('one')?.file, renamed)
   })
 
+  test('a class that its file exports no more is named with its version and the file', async ({
+    assert,
+    fs: files,
+  }) => {
+    const fs = projectIn(files)
+    await fs.create(
+      'app/workflows/vanishing.ts',
+      `import { BaseWorkflow } from ${baseWorkflow}
+       export let current = class extends BaseWorkflow {
+         static workflow = { name: 'vanishing', version: '3' }
+         async run() {}
+       }
+       export function vanish() { current = undefined }`
+    )
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    const file = join(fs.basePath, 'app/workflows/vanishing.ts')
+    const { vanish } = await import(pathToFileURL(file).href)
+    vanish()
+    await assert.rejects(
+      async () => registry.workflow('vanishing', '3')?.createBody(),
+      `Invalid workflow "vanishing": ${file} does not export its version "3" any more`
+    )
+  })
+
   test('each body is made of the class that its file exports at that time', async ({
     assert,
     fs: files,

@@ -1,26 +1,15 @@
 import { test } from '@japa/runner'
 import { channel } from 'node:diagnostics_channel'
 import { publish } from '../../src/channels.ts'
-import type { RunEvents } from '../../src/engine/events.ts'
+import { RUN_EVENT_NAMES } from '../../src/engine/events.ts'
 import { FatalError } from '../../src/errors.ts'
 import { DurableApp } from '../engine/durable_app.ts'
-
-const EVENTS: (keyof RunEvents)[] = [
-  'run.started',
-  'run.completed',
-  'run.cancelled',
-  'run.routed',
-  'run.unrouted',
-  'run.failed',
-  'run.blocked',
-  'run.stalled',
-]
 
 test.group('Diagnostics channels', (group) => {
   const received: [string, Record<string, unknown>][] = []
   group.each.setup(() => {
     received.length = 0
-    const subscriptions = EVENTS.map((name) => {
+    const subscriptions = RUN_EVENT_NAMES.map((name) => {
       const found = channel(`agora:durable:${name}`)
       const listener = (event: unknown) => {
         received.push([name, event as Record<string, unknown>])

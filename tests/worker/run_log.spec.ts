@@ -10,20 +10,28 @@ test.group('Run log', () => {
     const log = new LogCapture()
     const lines = new RunLog({ log, fields: false })
     lines.write({ event: 'run.started', ...run })
-    lines.write({ event: 'run.failed', ...run, error })
-    lines.write({ event: 'run.failed', ...run, error: { name: 'Error', message: 'why' } })
+    lines.write({ event: 'run.failed', status: 'failed', ...run, error })
+    lines.write({
+      ...{ event: 'run.failed', status: 'dead', ...run },
+      error: { name: 'Error', message: 'why' },
+    })
     assert.deepEqual(log.lines, [
       { level: 'info', args: ['run started: orders.ship a'] },
       { level: 'error', args: ['run failed: orders.ship a: no_stock: none left of 7'] },
-      { level: 'error', args: ['run failed: orders.ship a: Error: why'] },
+      { level: 'error', args: ['run dead: orders.ship a: Error: why'] },
     ])
   })
 
   test('with fields the facts come with the line', ({ assert }) => {
     const log = new LogCapture()
-    new RunLog({ log, fields: true }).write({ event: 'run.failed', ...run, error })
+    new RunLog({ log, fields: true }).write({
+      event: 'run.failed',
+      status: 'failed',
+      ...run,
+      error,
+    })
     assert.deepEqual(log.lines[0]?.args, [
-      { ...run, error },
+      { status: 'failed', ...run, error },
       'run failed: orders.ship a: no_stock: none left of 7',
     ])
   })

@@ -27,5 +27,6 @@ export async function lucidStoreOf(
       `got the connection "${name}", expected one of config/database.ts`,
     ])
   }
-  return () => new LucidStore({ db, ...options })
+  const logger = await app.container.make('logger')
+  return () => new LucidStore({ db, ...options, warn: (message) => logger.warn(message) })
 }

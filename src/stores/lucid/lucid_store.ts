@@ -26,6 +26,7 @@ import type {
 } from '../../contracts/store.ts'
 import { readOutcomes, readStates } from './children.ts'
 import type { Client, Dialect } from './dialect.ts'
+import { refusal } from './engine_connection.ts'
 import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
@@ -55,6 +56,7 @@ export interface LucidStoreOptions {
 }
 
 const BUSY_LIMIT_MS = 5_000
+const SQLITE_CLIENT = 'better-sqlite3'
 
 /** By the driver of the connection; one that is unknown is refused when the store is opened. */
 function dialectFor(options: LucidStoreOptions, connection: string): Dialect {
@@ -80,10 +82,12 @@ export class LucidStore implements Store, TransactionalStore<Client> {
   #dialect: Dialect
   #leases: Leases
   #connection: string
+  #client: string
 
   constructor(options: LucidStoreOptions) {
     this.#connection = options.connection ?? options.db.primaryConnectionName
     const client = options.db.manager.get(this.#connection)?.config.client ?? 'unknown'
+    this.#client = client
     this.description = `connection "${this.#connection}" (${client})`
     this.#dialect = dialectFor(options, this.#connection)
     this.#leases = new Leases(this.#dialect)
@@ -94,6 +98,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
   }
 
   async open(): Promise<void> {
+    this.#refuseUnknownDriver()
     await this.#dialect.open()
     try {
       await this.#checkSchema()
@@ -263,6 +268,15 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   listWorkers(): Promise<WorkerRow[]> {
     return this.#leases.list()
+  }
+
+  #refuseUnknownDriver() {
+    if (this.#client === 'unknown' || [SQLITE_CLIENT, ...POSTGRES_CLIENTS].includes(this.#client))
+      return
+    throw refusal(
+      this.#connection,
+      `uses "${this.#client}", and durable needs "${SQLITE_CLIENT}" (SQLite) or "pg" (PostgreSQL)`
+    )
   }
 
   async #checkSchema() {
