@@ -5,7 +5,13 @@ export { BaseWorkflow, workflowRef } from './src/base_workflow.ts'
 export { OnError } from './src/on_error.ts'
 export { defineStep, Step } from './src/step.ts'
 export { WorkflowEngine } from './src/engine/engine.ts'
-export { ChildError, FatalError, SchemaValidationError, StepError } from './src/errors.ts'
+export {
+  ChildError,
+  FatalError,
+  SchemaValidationError,
+  SignalTimeoutError,
+  StepError,
+} from './src/errors.ts'
 export { createDurableTables, dropDurableTables } from './src/stores/lucid/schema.ts'
 export * as errors from './src/errors.ts'
 export type { AllOptions, ChildHandle, WorkflowCtx } from './src/types/context.ts'

@@ -112,7 +112,7 @@ class PayloadTooLargeError extends Exception {
   readonly size: number
   readonly limit: number
 
-  /** @param params.atLeast true when measuring was given up at `size` */
+  /** @param params.atLeast true when the value was measured up to `size` only */
   constructor(params: { what: string; size: number; limit: number; atLeast?: boolean }) {
     super(
       `The ${params.what} is too large: ${params.atLeast ? 'at least ' : ''}${params.size} bytes, and the limit ` +
@@ -126,7 +126,8 @@ class PayloadTooLargeError extends Exception {
 export { UnserializableError as E_UNSERIALIZABLE, PayloadTooLargeError as E_PAYLOAD_TOO_LARGE }
 
 export const E_UNREADABLE_PAYLOAD = createError<[problem: string]>(
-  'Cannot read a stored payload: %s. It was written by another program or a later version of this package',
+  'Cannot read a stored payload: %s. It was written by another program or a later version of this package. Run the ' +
+    'version that wrote it, or restore the row',
   'E_UNREADABLE_PAYLOAD'
 )
 
@@ -149,7 +150,7 @@ interface AnswersRequest {
   response: { status(code: number): { send(body: unknown): void } }
 }
 
-/** A run that a caller waited for has ended other than completed. */
+/** A run that a caller waited for did not complete. */
 class RunFailedError extends Error {
   static readonly code = 'E_RUN_FAILED'
 
@@ -243,7 +244,8 @@ export const E_DISCOVERY_FAILED = createError<[file: string, problem: string]>(
 
 export const E_NO_ENGINE = createError<[call: string]>(
   '%s was called where no AdonisJS application with the durable provider has been booted. Add ' +
-    '"@adonis-agora/durable/durable_provider" to adonisrc.ts, or start the workflow by an engine of your own',
+    '"@adonis-agora/durable/durable_provider" to the providers in adonisrc.ts, and call it once the application has ' +
+    'been booted',
   'E_NO_ENGINE'
 )
 
@@ -286,13 +288,13 @@ export const E_NESTED_OPERATION = createError<[operation: string, step: string]>
 )
 
 export const E_FOREIGN_AWAIT = createError<[event: string]>(
-  '%s after an await of something that ctx did not give. Put timers, I/O and dynamic imports into ctx.localStep() or ' +
+  '%s had awaited something other than an operation of ctx. Put timers, I/O and dynamic imports into ctx.localStep() or ' +
     'ctx.step(), and await only those',
   'E_FOREIGN_AWAIT'
 )
 
 export const E_NON_DETERMINISM = createError<[seq: number, asked: string, recorded: string]>(
-  'The history does not fit the code at position %d: the code asked for %s, recorded is %s. Roll the change ' +
+  'The history does not fit the code at position %d: the code asked for %s, and the history has %s. Roll the change ' +
     'back, or give the changed code a new version and keep the old one for the runs in flight',
   'E_NON_DETERMINISM'
 )
@@ -332,7 +334,8 @@ export const E_TOO_MANY_WRITES = createError<[waiting: number]>(
 )
 
 export const E_SCHEMA_MISSING = createError<[connection: string]>(
-  'The tables of durable are missing on connection "%s". Run "node ace durable:migration" and "node ace migration:run"',
+  'The tables of durable are missing on connection "%s". Run "node ace migration:run". If the application has no ' +
+    'migration of them, publish it first with "node ace durable:migration"',
   'E_SCHEMA_MISSING'
 )
 
@@ -483,7 +486,7 @@ export class StepError extends OperationError {}
 /** No signal came in time: the wait's `timeout` has passed. Its code is `signal_timeout`. */
 export class SignalTimeoutError extends OperationError {}
 
-/** A child run has ended other than completed. `code` is the child's own, so that the parent's routes match it. */
+/** A child run did not complete. `code` is the child's own, so that the parent's routes match it. */
 export class ChildError extends OperationError {
   readonly runId: string
   readonly status: 'failed' | 'cancelled' | 'dead'

@@ -38,7 +38,7 @@ function parseText(text: string): number {
   let total = 0
   for (const [, amount = '', unit = ''] of trimmed.matchAll(PART)) {
     const ms = UNIT_MS.get(unit)
-    if (ms === undefined) refuse(text, `"${unit}" is no unit of time`)
+    if (ms === undefined) refuse(text, `"${unit}" is not a unit of time`)
     total += Number(amount) * ms
   }
   return total

@@ -178,7 +178,7 @@ export class Discovery {
       const { name, version = '1' } = workflowOptions(target)
       throw new E_INVALID_WORKFLOW([
         name,
-        `${file} does not export its version "${version}" any more`,
+        `${file} does not export its version "${version}" any more. Start the process again`,
       ])
     }
     return found

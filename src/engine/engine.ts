@@ -150,8 +150,14 @@ export class WorkflowEngine {
   }
 
   /**
-   * Stores a run, and resolves once it is stored. The same workflow under an existing id is that run; another one is
-   * refused with E_RUN_ID_TAKEN. With `client`, a Lucid transaction, the run exists if and only if it commits.
+   * Stores a run, and resolves once it is stored. The same workflow under an existing id is that run. With `client`, a
+   * Lucid transaction, the run exists if and only if it commits.
+   *
+   * @param runIdOrOptions the run id, or options; a run id goes before one in `options`
+   * @throws E_RUN_ID_TAKEN when a run of another workflow has the id; E_UNKNOWN_WORKFLOW, E_INVALID_NAME,
+   * E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments; E_START_IN_BODY inside a workflow
+   * body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that the store cannot
+   * use; E_ENGINE_STOPPED
    */
   start<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
@@ -174,7 +180,7 @@ export class WorkflowEngine {
     const options =
       typeof runIdOrOptions === 'string'
         ? { ...more, runId: runIdOrOptions }
-        : (runIdOrOptions ?? more ?? {})
+        : { ...more, ...runIdOrOptions }
     const scope = currentScope()
     if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
     this.#refuseWhenStopped()
@@ -208,7 +214,8 @@ export class WorkflowEngine {
 
   /**
    * Cancels a run, whoever executes it, with the children it awaits. With `compensate` it undoes its steps first.
-   * Resolves to false when it had ended. Throws E_RUN_NOT_FOUND.
+   * Resolves to false when it had ended, and to true else, also when it was undoing its steps already. Throws
+   * E_RUN_NOT_FOUND.
    */
   async cancel(
     runId: string,
@@ -239,8 +246,9 @@ export class WorkflowEngine {
   }
 
   /**
-   * Starts a new run of the same workflow with other input, with the tags and the namespace of the original, which
-   * stays as it is. Default id: `<runId>~retry~<8 hex characters>`. Null: there is no such run.
+   * Starts a new run of the same workflow with other input, with the tags, the namespace and the priority of the
+   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`. Null: there is no run to retry.
+   * Throws what `start` throws.
    */
   async retryWithInput(
     runId: string,
@@ -250,15 +258,19 @@ export class WorkflowEngine {
     const original = await this.getRun(runId)
     if (!original) return null
     const id = newRunId ?? deriveId(runId, `~retry~${randomUUID().slice(0, 8)}`)
-    const { workflow, version, namespace } = original
+    const { workflow, version, namespace, priority } = original
     const tags = original.tags.filter((tag) => !tag.startsWith('onError:'))
-    const started = await this.start({ name: workflow, version }, input, id, { namespace, tags })
+    const started = await this.start({ name: workflow, version }, input, id, {
+      namespace,
+      tags,
+      priority,
+    })
     return { runId: started.runId }
   }
 
   /**
    * Calls `listener` with each run that this process dead-letters, before the run's handler starts, until the returned
-   * function is called. It is not awaited, and what it throws is swallowed.
+   * function is called. It is not awaited; what it throws or rejects with is logged at `debug`.
    */
   onDead(listener: (run: WorkflowRun) => unknown): () => void {
     return this.#deadLetters.onDead(listener)
@@ -313,7 +325,10 @@ export class WorkflowEngine {
     return store.childStates(parent)
   }
 
-  /** Resolves when the run has ended, however; rejects with E_RUN_NOT_FOUND, or E_WAIT_TIMEOUT after `timeoutMs`. */
+  /**
+   * Resolves to the run when it has ended, however it did; rejects with E_RUN_NOT_FOUND, or with E_WAIT_TIMEOUT after
+   * `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
+   */
   waitForRun<Output = any>(
     run: string | RunHandle<Output>,
     options: { timeoutMs?: number | undefined } = {}

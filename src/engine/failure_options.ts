@@ -1,7 +1,7 @@
 import { parseDuration } from '../core/duration.ts'
 import { MAX_CODE_LENGTH } from '../core/serialized_error.ts'
 import { namesWorkflow } from '../core/workflow_name.ts'
-import { E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
+import { E_INVALID_DURATION, E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
 import type { FailureRoute, LazyWorkflowTarget, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
 import { codeOf } from './failure_routing.ts'
@@ -12,10 +12,11 @@ type Checked = Pick<WorkflowDefinition, 'timeoutMs' | 'deadLetterWorkflow' | 'on
 /** The checked options of a workflow that say what becomes of its failures. Throws E_INVALID_WORKFLOW. */
 export function failureOptions(name: string, given: Given): Checked {
   const { executionTimeout, deadLetterWorkflow = null, onError = [] } = given
-  const refuse = (problem: string): never => {
-    throw new E_INVALID_WORKFLOW([name, problem])
+  const refuse = (problem: string, cause?: Error): never => {
+    throw new E_INVALID_WORKFLOW([name, problem], cause && { cause })
   }
-  if (!Array.isArray(onError)) refuse('"onError" is a list of routes: [{ code, workflow }]')
+  if (!Array.isArray(onError))
+    refuse('"onError" is not a list. Pass a list of routes: [{ code, workflow }]')
   const seen = new Map<string | null, FailureRoute>()
   for (const route of onError) {
     const problem = problemOf(route)
@@ -26,9 +27,18 @@ export function failureOptions(name: string, given: Given): Checked {
     seen.set(code, route)
   }
   if (deadLetterWorkflow !== null && !namesWorkflow(deadLetterWorkflow))
-    refuse(`"deadLetterWorkflow" names no workflow. ${HOW_TO_NAME}`)
-  const timeoutMs = executionTimeout === undefined ? null : parseDuration(executionTimeout)
+    refuse(`"deadLetterWorkflow" does not name a workflow. ${HOW_TO_NAME}`)
+  const timeoutMs = executionTimeout === undefined ? null : durationOf(executionTimeout, refuse)
   return { timeoutMs, deadLetterWorkflow, onError }
+}
+
+function durationOf(value: string | number, refuse: (problem: string, cause: Error) => never) {
+  try {
+    return parseDuration(value)
+  } catch (error) {
+    if (error instanceof E_INVALID_DURATION) refuse(`"executionTimeout": ${error.message}`, error)
+    throw error
+  }
 }
 
 const HOW_TO_NAME =
@@ -36,12 +46,12 @@ const HOW_TO_NAME =
 
 function problemOf(route: unknown): string | null {
   if (typeof route !== 'object' || route === null)
-    return '"onError" holds something that is no route: { code, workflow }'
+    return '"onError" holds something that is not a route. A route is { code, workflow }'
   const { code, workflow } = route as Partial<FailureRoute>
   const recorded = codeOf(code)
   if (typeof code === 'function' && !isOwnCode(code))
     return (
-      `the class ${code.name} in "onError" has no static "code" of its own, so no failure can be told by it. ` +
+      `the class ${code.name} in "onError" has no static "code" of its own, so no failure can be recognised by it. ` +
       "Add: static readonly code = '...', and pass it to super()"
     )
   if (code !== undefined && (typeof recorded !== 'string' || !isCode(recorded)))
@@ -50,7 +60,7 @@ function problemOf(route: unknown): string | null {
       `${MAX_CODE_LENGTH} characters without control characters, or leave it out for the route that takes the rest`
     )
   if (!namesWorkflow(workflow))
-    return `the route for "${recorded ?? '*'}" in "onError" names no workflow. ${HOW_TO_NAME}`
+    return `the route for "${recorded ?? '*'}" in "onError" does not name a workflow. ${HOW_TO_NAME}`
   return null
 }
 

@@ -7,7 +7,11 @@ export function blockedError(fault: TurnFault): SerializedError {
   switch (fault.code) {
     case 'foreign_await':
       return serializeError(
-        new E_FOREIGN_AWAIT([fault.call === null ? 'The body ended' : `${fault.call} was called`])
+        new E_FOREIGN_AWAIT([
+          fault.call === null
+            ? 'The body ended after it'
+            : `${fault.call} was called after the body`,
+        ])
       )
     case 'non_determinism': {
       const { seq, asked, recorded } = fault.mismatch

@@ -31,7 +31,7 @@ export function markOnError(
   if (typeof target === 'function' || typeof method !== 'function')
     throw new E_INVALID_WORKFLOW([
       owner.name,
-      `@OnError() decorates methods of instances, and "${key}" is none`,
+      `@OnError() decorates methods of instances only, and "${key}" is not one. Remove "static"`,
     ])
   owner[ON_ERROR] = [...marksOf(owner), { key, code }]
 }

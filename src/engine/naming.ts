@@ -12,7 +12,7 @@ export function nameWorkflowNow(
   if (!named)
     throw new E_INVALID_WORKFLOW([
       shownTarget(target),
-      'a child is named by its name, its class, or a workflowRef()',
+      'it does not name a workflow. Pass the name of the child, its class, or a workflowRef()',
     ])
   const { name, version } = named
   const known = environment.registry.workflow(name, version)

@@ -67,20 +67,26 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
     if (KEYS.some((known) => known === key)) continue
     const nearest = nearestName(key, KEYS)
     const hint = nearest ? `Did you mean "${nearest}"?` : `Known are ${KEYS.join(', ')}`
-    throw new E_INVALID_WORKFLOW([shown, `"${key}" is no key of "static workflow". ${hint}`])
+    throw new E_INVALID_WORKFLOW([shown, `"${key}" is not a key of "static workflow". ${hint}`])
   }
   const { name, version, tags } = options as Partial<WorkflowOptions>
   if (typeof name !== 'string' || name === '') {
-    throw new E_INVALID_WORKFLOW([shown, `"static workflow" has no "name"`])
+    throw new E_INVALID_WORKFLOW([
+      shown,
+      `"static workflow" has no "name". Add one, such as name: 'shop.order'`,
+    ])
   }
   if (version !== undefined && typeof version !== 'string') {
-    throw new E_INVALID_WORKFLOW([shown, `the version must be a string such as '1'`])
+    throw new E_INVALID_WORKFLOW([shown, `the "version" is not a string. Pass one, such as '1'`])
   }
   if (
     tags !== undefined &&
     !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string'))
   ) {
-    throw new E_INVALID_WORKFLOW([shown, 'the tags must be a list of strings'])
+    throw new E_INVALID_WORKFLOW([
+      shown,
+      'the "tags" are not a list of strings. Pass one, or leave them out',
+    ])
   }
   return { ...(options as WorkflowOptions), name }
 }

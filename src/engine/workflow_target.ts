@@ -112,6 +112,6 @@ export async function resolveWorkflowTarget(
   }
   throw new E_INVALID_WORKFLOW([
     shownTarget(current),
-    'a workflow is named by its name, its class, a workflowRef(), or a function that returns one of these',
+    'it does not name a workflow. Pass its name, its class, a workflowRef(), or a function that returns one of these',
   ])
 }

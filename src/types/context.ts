@@ -32,7 +32,10 @@ export interface WorkflowCtx {
   /** Runs a registered step by name, or by the function that `defineStep` or `@Step` stamped. */
   step<O = unknown>(name: string, input?: unknown, options?: StepCall<O>): Promise<O>
   step<H extends StepHandler>(step: H, ...args: StepArgs<H>): Promise<StepOutput<H>>
-  /** Runs `fn` here and records what it returns. */
+  /**
+   * Runs `fn` in the worker that executes the run and records what it returns. A failed attempt is repeated three times,
+   * and has no time limit, unless `options` say otherwise; then it rejects with a StepError.
+   */
   localStep<T>(
     name: string,
     fn: (step: StepContext) => T | Promise<T>,
@@ -49,12 +52,23 @@ export interface WorkflowCtx {
     token: string,
     options?: { timeout?: string | number | undefined }
   ): Promise<T>
+  /**
+   * Sends a signal to the run that waits for `token`, in the write that records the operation; without one it is kept
+   * for the next that waits. Rejects with E_INVALID_NAME, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE.
+   */
   sendSignal(token: string, payload?: unknown): Promise<void>
 
-  /** Runs another workflow and resolves to its output; rejects with a ChildError. */
+  /**
+   * Runs another workflow and resolves to its output; rejects with a ChildError, whose code is the child's own.
+   * `id`: the child's run id, by default derived from the parent's; if a run has it already, of whatever workflow, the
+   * operation rejects with code `run_id_taken`.
+   */
   child<I, O>(workflow: WorkflowClass<I, O> | WorkflowRef<I, O>, input: I, id?: string): Promise<O>
   child<O = unknown>(workflow: string, input?: unknown, id?: string): Promise<O>
-  /** Starts another workflow without waiting for it. */
+  /**
+   * Starts another workflow without waiting for it: it goes on when this run ends. Resolves when the child is stored;
+   * with an `id` that a run has already it rejects with code `run_id_taken`.
+   */
   startChild<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
     input: I,
@@ -68,6 +82,10 @@ export interface WorkflowCtx {
     options?: AllOptions
   ): Promise<O[]>
   all<O = unknown>(workflow: string, inputs: readonly unknown[], options?: AllOptions): Promise<O[]>
+  /**
+   * One child per input; resolves when all have ended, to what `Promise.allSettled` gives. The reason of a rejected item
+   * is a ChildError.
+   */
   allSettled<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
     inputs: readonly I[],

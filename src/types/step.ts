@@ -17,16 +17,19 @@ export interface StepContext {
   /** Aborts on time-out, when the run's lease is lost, and when its worker drains. */
   readonly signal: AbortSignal
   readonly log: RunLogger
-  /** Says that a long step is alive, with an optional progress value. */
+  /**
+   * Says that a step which is executed outside of the worker is alive, so that it is not sent again. A step that runs
+   * in the worker itself needs none, and the call has no effect there. `progress` is not kept.
+   */
   heartbeat(progress?: unknown): void
 }
 
 export interface StepOptions {
-  /** Further attempts after the first. Default 3. */
+  /** Further attempts after the first: a whole number from 0 to 1,000,000. Default 3. */
   retries?: number | undefined
-  /** A longer attempt is aborted and fails with `step_timeout`. Ms; default none. */
+  /** A longer attempt is aborted and fails with `step_timeout`. Whole ms, from 1 to 2,147,483,647; default none. */
   timeoutMs?: number | undefined
-  /** Delay before the second attempt, in ms; doubles with each further one, up to 30 s. Default 250. */
+  /** Delay before the second attempt, in whole ms; doubles with each further one, up to 30 s. Default 250. */
   backoffMs?: number | undefined
   /** Any Standard Schema; parses the input before each attempt. */
   input?: StandardSchemaV1 | undefined
@@ -34,14 +37,17 @@ export interface StepOptions {
   output?: StandardSchemaV1 | undefined
 }
 
-/** Options of one call of a step; they override those of its definition. */
+/** Options of one call of a step; they override those of its definition. One out of range is E_INVALID_STEP. */
 export interface StepCall<O> {
+  /** Further attempts after the first: a whole number from 0 to 1,000,000. */
   retries?: number | undefined
+  /** A longer attempt is aborted and fails with `step_timeout`. Whole ms, from 1 to 2,147,483,647. */
   timeoutMs?: number | undefined
+  /** Delay before the second attempt, in whole ms. */
   backoffMs?: number | undefined
   /**
    * Undoes the step when the run fails later, or is cancelled with `compensate`: a function, or a registered step, which
-   * gets the output as its input. The output is undefined when what the step has come to is not known.
+   * gets the output as its input. The output is undefined when it is not known how the step ended.
    */
   compensate?: ((output: O, step: StepContext) => unknown) | undefined
 }

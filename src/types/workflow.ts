@@ -91,14 +91,21 @@ export type StartArgs<I, Options = StartOptions> = unknown extends I
     : [input: I, options?: Options]
 
 export interface StartOptions {
-  /** Default: a random UUID. The same workflow under an existing id is that run. */
+  /**
+   * Default: a UUID of version 7, which begins with the time of its making and is random behind it: do not use it as a
+   * secret. The same workflow under an existing id is that run.
+   */
   runId?: string | undefined
-  /** A Lucid transaction client: the run exists if and only if it commits. */
+  /**
+   * A Lucid transaction client: the run exists if and only if it commits. `X.start` refuses it, with
+   * E_WAIT_IN_TRANSACTION: use `X.dispatch` or `engine.start`.
+   */
   client?: unknown
+  /** Names that the run can be listed by, beside those of its workflow: 1 to 200 characters without white space. */
   tags?: readonly string[] | undefined
-  /** Default 'default'. */
+  /** Default 'default'. The run waits for a worker whose `namespaces` include it. */
   namespace?: string | undefined
-  /** 0 (first) to 3; default 1. */
+  /** 0 (first) to 3 (last); default 1. Another value is E_INVALID_PRIORITY. */
   priority?: 0 | 1 | 2 | 3 | undefined
 }
 
@@ -114,6 +121,9 @@ export interface RegisterOptions<I> extends Pick<
 /** A started run. */
 export interface RunHandle<O = unknown> {
   readonly runId: string
-  /** Resolves to the output; rejects with E_RUN_FAILED when the run ends otherwise, E_WAIT_TIMEOUT after `timeoutMs`. */
+  /**
+   * Resolves to the output; rejects with E_RUN_FAILED when the run ends otherwise, and with E_WAIT_TIMEOUT after
+   * `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
+   */
   result(options?: { timeoutMs?: number | undefined }): Promise<O>
 }

@@ -43,7 +43,7 @@ const REFUSED: [value: unknown, says: RegExp][] = [
   ['soon', /not a number with a unit/],
   ['s', /not a number with a unit/],
   ['.s', /not a number with a unit/],
-  ['5 parsecs', /"parsecs" is no unit of time/],
+  ['5 parsecs', /"parsecs" is not a unit of time/],
   ['5s5', /not a number with a unit/],
   ['5 5', /not a number with a unit/],
   ['1e3', /not a number with a unit/],

@@ -264,7 +264,7 @@ test.group('Discovery | development', () => {
     vanish()
     await assert.rejects(
       async () => registry.workflow('vanishing', '3')?.createBody(),
-      `Invalid workflow "vanishing": ${file} does not export its version "3" any more`
+      `Invalid workflow "vanishing": ${file} does not export its version "3" any more. Start the process again`
     )
   })
 

@@ -39,13 +39,13 @@ test.group('Faults', () => {
     })
     assert.match(
       error?.message ?? '',
-      /^local_step "charge" was called after an await of something that/
+      /^local_step "charge" was called after the body had awaited something other than an operation of ctx/
     )
   })
 
   test('the end of a body after a foreign await has a sentence of its own', async ({ assert }) => {
     const error = await failureOf(() => delay(1))
-    assert.match(error?.message ?? '', /^The body ended after an await of something that/)
+    assert.match(error?.message ?? '', /^The body ended after it had awaited something other than/)
   })
 
   test('a change that does not fit is to be rolled back or given a version', async ({ assert }) => {

@@ -25,6 +25,29 @@ test.group('Priority of a start', () => {
     assert.deepEqual(runs, [])
   })
 
+  test('a retry with other input keeps the priority', async ({ assert, cleanup }) => {
+    const app = new DurableApp()
+    cleanup(() => app.close())
+    const { engine } = app
+    const ref = engine.register('main', '1', async () => 'done')
+    const { runId } = await engine.start(ref, undefined, { priority: 3 })
+    const retry = await engine.retryWithInput(runId, 'other')
+    const run = await engine.getRun(retry?.runId ?? '')
+    assert.equal(run?.priority, 3)
+  })
+
+  test('options before and behind a run id are all taken', async ({ assert, cleanup }) => {
+    const app = new DurableApp()
+    cleanup(() => app.close())
+    const { engine } = app
+    const ref = engine.register('main', '1', async () => 'done')
+    await engine.start(ref, undefined, { runId: 'a', priority: 2 }, { tags: ['blue'] })
+    await engine.start(ref, undefined, 'b', { runId: 'other', priority: 2 })
+    const [a, b] = await Promise.all([engine.getRun('a'), engine.getRun('b')])
+    assert.containSubset(a, { priority: 2, tags: ['blue'] })
+    assert.equal(b?.priority, 2)
+  })
+
   test('a run of every priority completes', async ({ assert, cleanup }) => {
     const app = new DurableApp()
     cleanup(() => app.close())

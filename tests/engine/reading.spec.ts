@@ -11,7 +11,8 @@ const SOLD_OUT = { name: 'FatalError', message: 'none left', code: 'sold_out' }
 const UNREADABLE = {
   name: 'Exception',
   message:
-    'Cannot read a stored payload: it is not JSON. It was written by another program or a later version of this package',
+    'Cannot read a stored payload: it is not JSON. It was written by another program or a later version of this package. ' +
+    'Run the version that wrote it, or restore the row',
   code: 'E_UNREADABLE_PAYLOAD',
   details: BROKEN,
 }

@@ -94,23 +94,28 @@ test.group('Workflow class | static workflow', () => {
     {
       title: 'an unknown key, naming the nearest',
       workflow: { name: 'a', verison: '2' },
-      message: /"verison" is no key of "static workflow"\. Did you mean "version"\?/,
+      message: /"verison" is not a key of "static workflow"\. Did you mean "version"\?/,
     },
     {
       title: 'an unknown key that is near to none',
       workflow: { name: 'a', colour: 'red' },
-      message: /"colour" is no key.*Known are name, version, tags/,
+      message: /"colour" is not a key.*Known are name, version, tags/,
     },
     { title: 'a missing name', workflow: { version: '2' }, message: /Sample.*no "name"/ },
     {
       title: 'a number as version',
       workflow: { name: 'a', version: 2 },
-      message: /a string such as/,
+      message: /"version" is not a string. Pass one, such as/,
     },
     {
       title: 'tags that are no list',
       workflow: { name: 'a', tags: 'x' },
-      message: /list of strings/,
+      message: /"tags" are not a list of strings/,
+    },
+    {
+      title: 'an execution time that is not a duration',
+      workflow: { name: 'a', executionTimeout: 'soon' },
+      message: /Invalid workflow "a": "executionTimeout": Invalid duration "soon"/,
     },
     { title: 'no options at all', workflow: undefined, message: /no static "workflow"/ },
   ]) {

@@ -99,7 +99,7 @@ test.group('Workflow target', () => {
     for (const target of [undefined, 4, {}, () => null]) {
       await assert.rejects(
         () => resolveWorkflowTarget(target as never, targetEnvironment()),
-        /a workflow is named by its name, its class/
+        /it does not name a workflow. Pass its name, its class/
       )
     }
   })

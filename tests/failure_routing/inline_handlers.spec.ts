@@ -131,7 +131,7 @@ test.group('Failure routes | inline handlers that are refused', () => {
     )
     assert.throws(
       () => decorate(Some.prototype, 'fix', { get: () => method.value }),
-      /@OnError\(\) decorates methods of instances, and "fix" is none/
+      /@OnError\(\) decorates methods of instances only, and "fix" is not one/
     )
   })
 })

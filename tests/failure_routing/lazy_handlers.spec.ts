@@ -157,6 +157,6 @@ test.group('Failure routes | workflow files that name each other', () => {
     app.engine.register('main', '1', async () => {}, {
       onError: [{ workflow: (() => ({ handler: 1 })) as never }],
     })
-    await assert.rejects(() => app.work(), /E_INVALID_WORKFLOW|a workflow is named by its name/)
+    await assert.rejects(() => app.work(), /E_INVALID_WORKFLOW|it does not name a workflow/)
   })
 })

@@ -210,10 +210,14 @@ test.group('Failure routes | registration', () => {
     ],
     ['an empty code', [{ code: '', workflow: 'x' }], /invalid code, ""/],
     ['a code that is a number', [{ code: 12, workflow: 'x' }], /invalid code, "12"/],
-    ['a route to nothing', [{ code: 'x' }], /route for "x" in "onError" names no workflow/],
-    ['a route to a number', [{ workflow: 3 }], /route for "\*" in "onError" names no workflow/],
-    ['a handler as a route', ['handler'], /"onError" holds something that is no route/],
-    ['no list', { code: 'x', workflow: 'y' }, /"onError" is a list of routes/],
+    ['a route to nothing', [{ code: 'x' }], /route for "x" in "onError" does not name a workflow/],
+    [
+      'a route to a number',
+      [{ workflow: 3 }],
+      /route for "\*" in "onError" does not name a workflow/,
+    ],
+    ['a handler as a route', ['handler'], /"onError" holds something that is not a route/],
+    ['no list', { code: 'x', workflow: 'y' }, /"onError" is not a list. Pass a list of routes/],
   ] as const)
     test(`OE-1: ${what} is refused`, ({ assert }) => {
       const { code, message } = refusal(onError)
