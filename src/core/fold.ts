@@ -223,7 +223,7 @@ class Fold {
 
   /**
    * The children a run awaits go with it, at every level. What has done nothing yet has nothing to undo, and
-   * what is undoing its steps for an earlier cancel goes on.
+   * what is undoing its steps already goes on, with the error it does that for.
    */
   #cancel(write: CancelWrite): () => Answer {
     const { runId, error, errorCode } = write
@@ -231,8 +231,7 @@ class Fold {
     if (!row) return () => ({ type: 'cancelled', outcome: 'unknown' })
     if (isTerminal(row.status)) return () => ({ type: 'cancelled', outcome: 'over' })
     const compensates = write.compensate && row.startedAt !== null
-    const isUnwinding = row.phase === 'unwinding' && row.errorCode === errorCode
-    if (compensates && isUnwinding)
+    if (compensates && row.phase === 'unwinding')
       return () => ({ type: 'cancelled', outcome: 'unwinding', runs: [] })
     if (row.owner !== null) this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }

@@ -64,10 +64,11 @@ export class RunWriter {
   /** Writes what ends the turn, and tells it. */
   async end(changes: Changes, end: Exclude<TurnEnd, { kind: 'continue' }>): Promise<TurnEnding> {
     const answer = await this.write(changes, end)
-    return answer.type === 'committed' ? this.#ended(changes, end) : this.unwritten(answer)
+    return answer.type === 'committed' ? this.ended(changes, end) : this.unwritten(answer)
   }
 
-  #ended(changes: Changes, end: Exclude<TurnEnd, { kind: 'continue' }>): TurnEnding {
+  /** Tells what a write that was applied comes to. */
+  ended(changes: Changes, end: Exclude<TurnEnd, { kind: 'continue' }>): TurnEnding {
     switch (end.kind) {
       case 'suspend':
         return 'suspended'

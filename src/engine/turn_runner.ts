@@ -1,19 +1,18 @@
-import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
-import { setTimeout as delay } from 'node:timers/promises'
+import { clearTimeout, setTimeout } from 'node:timers'
 import type { TurnEnd } from '../core/change_set.ts'
 import type { HistoryRecord } from '../core/history.ts'
 import { isSuspectKey } from '../core/name.ts'
-import { encode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { LoadedRun } from '../contracts/store.ts'
-import type { KnownChild, Outcome } from '../replay/operation.ts'
+import type { KnownChild } from '../replay/operation.ts'
 import { Turn, type TurnWants } from '../replay/turn.ts'
-import type { BodyOutcome, TurnFault } from '../replay/turn_state.ts'
+import type { TurnFault } from '../replay/turn_state.ts'
 import { bodyOf } from './body.ts'
+import { BodyEnd } from './body_end.ts'
 import { ChildrenReader } from './children_reader.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
-import { blockedError, notAwaitedError } from './faults.ts'
+import { blockedError } from './faults.ts'
 import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
 import { Outside } from './outside.ts'
@@ -22,7 +21,6 @@ import { RunWriter, type TurnEnding } from './run_writer.ts'
 import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
 
-const ABORT_GRACE_MS = 5_000
 const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled'])
 
 /**
@@ -33,10 +31,8 @@ const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled']
 export class TurnRunner implements Execution {
   #params: ExecutionParams
   #writer: RunWriter
-  #input = ''
-  /** Outcomes of steps that came after the body had ended. */
-  #late = new Map<number, Outcome>()
   #turn!: Turn
+  #end!: BodyEnd
   /** Why the body cannot have its input. */
   #refusal: { error: unknown } | null = null
   #steps: StepRunner
@@ -61,7 +57,7 @@ export class TurnRunner implements Execution {
       jitter: Math.random,
       listener: {
         ended: (seq, outcome, attempts) => {
-          if (this.#turn.isOver) this.#late.set(seq, outcome)
+          if (this.#turn.isOver) this.#end.lateOutcome(seq, outcome)
           else this.#turn.arrive(seq, outcome, attempts)
         },
         attemptFailed: (seq, failure) => this.#turn.attemptFailed(seq, failure),
@@ -103,7 +99,6 @@ export class TurnRunner implements Execution {
     const children = new Map<number, readonly KnownChild[]>()
     for (const { seq, kind } of loaded.waits)
       if (CHILD_WAITS.has(kind)) children.set(seq, await reader.states(seq))
-    this.#input = loaded.input!
     this.#historyCharacters = charactersOf(loaded.history)
     const inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
     this.#writer.clock.read(loaded.now)
@@ -124,6 +119,14 @@ export class TurnRunner implements Execution {
       log: this.#params.log,
       idlePollMs: options.idlePollMs,
     })
+    this.#end = new BodyEnd({
+      turn: this.#turn,
+      writer: this.#writer,
+      steps: this.#steps,
+      routing: this.#params.routing,
+      maxPayloadBytes: options.maxPayloadBytes,
+      input: loaded.input!,
+    })
     const { signal } = this.#voided
     if (signal.aborted) this.#turn.discard()
     else signal.addEventListener('abort', () => this.#turn.discard())
@@ -135,7 +138,7 @@ export class TurnRunner implements Execution {
       clock: this.#writer.clock,
       token: () => this.row.token,
     })
-    const body = await bodyOf(this.row, { input: this.#input, registry })
+    const body = await bodyOf(this.row, { input: loaded.input!, registry })
     switch (body.kind) {
       case 'missing':
         return body.error
@@ -154,7 +157,8 @@ export class TurnRunner implements Execution {
   async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
-    if (this.#refusal) return this.#failRefused(this.#refusal.error, loaded)
+    if (this.#refusal)
+      return this.#end.refuseInput(this.#refusal.error, { ...loaded, seenInbox: this.inboxLoaded })
     this.#outside.open(loaded, row.inboxSeq)
     this.#isDriven = true
     try {
@@ -221,7 +225,7 @@ export class TurnRunner implements Execution {
     const { state } = wants
     switch (state.kind) {
       case 'ended':
-        return this.#conclude(wants, state.outcome)
+        return this.#end.conclude(wants, state.outcome)
       case 'faulted':
         return this.#block(wants, state.fault)
       case 'parked':
@@ -234,19 +238,19 @@ export class TurnRunner implements Execution {
   async #park(
     wants: TurnWants,
     terms: Omit<TurnEnd & { kind: 'suspend' }, 'kind'>
-  ): Promise<TurnEnding> {
-    const ending = await this.#writer.end(wants, { kind: 'suspend', ...terms })
-    if (ending === 'suspended') {
-      this.#written(wants)
-      this.#reportFault()
-    }
-    return ending
+  ): Promise<TurnEnding | null> {
+    const end = { kind: 'suspend' as const, ...terms }
+    const answer = await this.#writer.write(wants, end)
+    if (answer.type !== 'committed') return this.#end.unwritten(wants, answer)
+    this.#written(wants)
+    this.#reportFault()
+    return this.#writer.ended(wants, end)
   }
 
   async #goOn(wants: TurnWants, stalled: boolean): Promise<TurnEnding | null> {
     if (hasWrites(wants)) {
       const answer = await this.#writer.write(wants, { kind: 'continue' })
-      if (answer.type !== 'committed') return this.#writer.unwritten(answer)
+      if (answer.type !== 'committed') return this.#end.unwritten(wants, answer)
       this.#written(wants)
       this.#outside.reached(answer.inboxSeq)
     }
@@ -265,63 +269,6 @@ export class TurnRunner implements Execution {
     this.#turn.committed(wants.opened, this.#writer.clock.lastReading)
     for (const { output, error } of wants.records)
       this.#historyCharacters += (output?.length ?? 0) + (error?.length ?? 0)
-  }
-
-  async #conclude(wants: TurnWants, outcome: BodyOutcome): Promise<TurnEnding> {
-    for (const seq of wants.abandoned) this.#steps.abandon(seq)
-    const end = this.#endOf(outcome)
-    if (end.kind === 'complete') return this.#writer.end(wants, end)
-    if (this.#turn.hasCompensables) return this.#unwind(wants, end)
-    const routed = await this.#params.routing.settle(this.row, { failure: end, input: this.#input })
-    const children = [...wants.children, ...(routed.changes.children ?? [])]
-    const opened = routed.changes.opened ?? []
-    return this.#writer.end({ ...this.#closing(wants), children, opened }, routed.end)
-  }
-
-  /** The body is over, and the run is not: what comes for its open waits goes to others from now on. */
-  #closing(wants: TurnWants): TurnWants {
-    return { ...wants, opened: [], closed: [...wants.closed, ...this.#turn.openWaits] }
-  }
-
-  /** The body is not run with an input that does not fit. What it had done before is undone. */
-  async #failRefused(error: unknown, { history, waits }: LoadedRun): Promise<TurnEnding> {
-    const failure = this.#writer.failWith(serializeError(error))
-    const closed = waits.map(({ seq }) => seq)
-    const changes = { closed, seenInbox: this.inboxLoaded }
-    if (history.length > 0) return this.#writer.end(changes, { ...failure, kind: 'unwind' })
-    const routed = await this.#params.routing.settle(this.row, { failure, input: this.#input })
-    return this.#writer.end({ ...changes, ...routed.changes }, routed.end)
-  }
-
-  /** Compensations come after the steps they undo: those in flight, now aborted, are given a little time to return. */
-  async #unwind(wants: TurnWants, failure: TurnEnd & { kind: 'fail' }): Promise<TurnEnding> {
-    if (wants.abandoned.length > 0) {
-      const grace = new AbortController()
-      const late = delay(ABORT_GRACE_MS, null, { signal: grace.signal }).catch(() => {})
-      await Promise.race([this.#steps.quiet(), late])
-      grace.abort()
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    const records = wants.records.map((record) => {
-      const outcome = record.status === 'abandoned' ? this.#late.get(record.seq) : undefined
-      return outcome ? { ...record, ...outcome } : record
-    })
-    // While compensations run, `cancelled` on the row says that the run was cancelled: a child's is no such thing.
-    const errorCode = failure.errorCode === 'cancelled' ? 'child_failed' : failure.errorCode
-    const end = { ...failure, kind: 'unwind' as const, errorCode }
-    return this.#writer.end({ ...this.#closing(wants), records }, end)
-  }
-
-  #endOf(outcome: BodyOutcome): TurnEnd & { kind: 'complete' | 'fail' } {
-    if (outcome.status === 'failed') return this.#writer.failWith(serializeError(outcome.error))
-    if (outcome.status === 'not_awaited') return this.#writer.failWith(notAwaitedError(outcome))
-    try {
-      const { maxPayloadBytes } = this.#params.options
-      const output = encode(outcome.value, { label: 'output', maxBytes: maxPayloadBytes })
-      return { kind: 'complete', output }
-    } catch (error) {
-      return this.#writer.failWith(serializeError(error))
-    }
   }
 
   /** The code of this build cannot execute the run: it is offered again later. */

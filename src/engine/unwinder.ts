@@ -1,8 +1,9 @@
 import type { LoadedRun } from '../contracts/store.ts'
+import type { Answer } from '../core/change_set.ts'
 import { compensationSeq, type NewRecord, type NewWait, type Wait } from '../core/history.ts'
 import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
-import { decodeError, serializeError } from '../core/serialized_error.ts'
+import { decodeError, encodeError, serializeError } from '../core/serialized_error.ts'
 import type { Outcome } from '../replay/operation.ts'
 import { type Compensable, Turn } from '../replay/turn.ts'
 import { bodyOf } from './body.ts'
@@ -169,9 +170,20 @@ export class Unwinder implements Execution {
       )
     }
     const durationMs = Math.round(performance.now() - startedAt)
-    const records = [recordOf(compensable, { ...attempted, durationMs })]
     const closed = wait || isNoted ? [seq] : []
-    const answer = await this.#writer.write({ records, closed }, { kind: 'continue' })
+    const write = (outcome: Outcome) => {
+      const records = [recordOf(compensable, { ...attempted, outcome, durationMs })]
+      return this.#writer.write({ records, closed }, { kind: 'continue' })
+    }
+    const answer = await write(attempted.outcome)
+    if (answer.type !== 'refused') return this.#gone(answer)
+    // The database does not take what it came to: a failure of this compensation, and of no other.
+    const { maxPayloadBytes: maxBytes } = this.#params.options
+    const error = encodeError(serializeError(answer.error), { maxBytes })
+    return this.#gone(await write({ status: 'failed', error }))
+  }
+
+  async #gone(answer: Answer): Promise<TurnEnding | null> {
     return answer.type === 'committed' ? null : this.#writer.unwritten(answer)
   }
 

@@ -257,6 +257,28 @@ onEach((kind) =>
       assert.deepEqual([run?.status, run?.phase], ['cancelled', 'body'])
     })
 
+    test('with compensate of a run that is undoing its steps for a failure lets it go on, each compensation once', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const gate = new Gate()
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('book', () => 'booked', { compensate: () => gate.pass() })
+          await ctx.localStep('charge', () => {
+            throw new FatalError('no seats', 'sold_out')
+          })
+        },
+      })
+      const { runId } = await engine.start(MAIN)
+      await gate.reached()
+      assert.isTrue(await engine.cancel(runId, { compensate: true }))
+      gate.open()
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.errorCode, gate.arrived], ['failed', 'sold_out', 1])
+    })
+
     test('without compensate, of a run that is undoing its steps, ends it where it is', async ({
       assert,
       cleanup,

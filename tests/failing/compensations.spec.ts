@@ -96,7 +96,7 @@ onEach((kind) =>
         [2, 'local_step', 'c', 'completed', 1],
         [3, 'local_step', 'd', 'failed', 1],
       ])
-      assert.include(records[0]?.error ?? '', 'attempt 3 fails')
+      assert.include(records[0]?.error?.message, 'attempt 3 fails')
       assert.deepEqual(calls, [['a', 1]])
     })
 
