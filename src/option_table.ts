@@ -89,25 +89,25 @@ export const OPTIONS = {
     default: 30_000,
     unit: 'ms',
     meaning:
-      'How long the runs of a worker that fell silent stay its own. It renews every third of this time.',
+      'How long a worker that has stopped renewing its lease keeps its runs. It renews after each third of this time.',
   }),
   hangMs: option(milliseconds, {
     default: 90_000,
     unit: 'ms',
     meaning:
-      'A worker whose event loop has not turned for so long ends its process. Longer than `leaseMs`.',
+      'A worker whose event loop has not turned for this time ends its process. Longer than `leaseMs`.',
   }),
   stallMs: option(milliseconds, {
     default: 60_000,
     unit: 'ms',
     meaning:
-      'A body that neither calls nor awaits anything of `ctx` for so long is reported as stalled.',
+      'A body that neither calls nor awaits anything of `ctx` for this time is reported as stalled.',
   }),
   reconcileMs: option(milliseconds, {
     default: 60_000,
     unit: 'ms',
     meaning:
-      'A step that was sent to another process and has no `timeoutMs` is sent again when nothing was heard of it for so long.',
+      'A step that was sent to another process and has no `timeoutMs` is sent again when there was no sign of it for this time.',
   }),
   redispatchMax: option(count('a whole number of times, 0 for never'), {
     default: 3,
@@ -139,32 +139,32 @@ export const OPTIONS = {
     default: 1_000,
     unit: 'ms',
     meaning:
-      'How often a worker with work looks for what other processes made due. Its own timers are exact.',
+      'How often a worker with work looks for runs that other processes have made due. Its own timers are exact.',
   }),
   idlePollMs: option(milliseconds, {
     default: 15_000,
     unit: 'ms',
-    meaning: 'How far the polling of an idle worker backs off. At least `pollMs`.',
+    meaning: 'The longest pause between two polls of an idle worker. At least `pollMs`.',
   }),
   maxRecoveryAttempts: option<number | null>(cap, {
     default: null,
     shownDefault: 'unlimited',
     unit: '',
     meaning:
-      'How often a run that was lost by its worker is taken up again before it ends `dead`. At least 3: below, healthy runs beside one that kills its process may end dead with it.',
+      'How often a run that was lost by its worker is recovered before it ends `dead`. Set at least 3: with less, healthy runs may end `dead` with one that kills their process.',
   }),
   deadLetterWorkflow: option<LazyWorkflowTarget | null>(workflow, {
     default: null,
     shownDefault: 'none',
     unit: '',
     meaning:
-      'Takes care of runs that end `dead` and whose workflow names no handler of its own. By name, or as `() => import(...)`: configuration is loaded before the application.',
+      'The workflow that takes care of `dead` runs whose own workflow names no handler. By name, or as `() => import(...)`: configuration is loaded before the application.',
   }),
   namespaces: option(names, {
     default: ['default'],
     shownDefault: "['default']",
     unit: '',
-    meaning: 'Namespaces whose runs the workers of this application take.',
+    meaning: 'Namespaces whose runs the workers of this application claim.',
   }),
   origin: option(name, {
     default: null,
@@ -176,7 +176,7 @@ export const OPTIONS = {
     default: 'block',
     unit: '',
     meaning:
-      'What becomes of a run whose history does not fit the code: it waits for another build, or fails.',
+      'What becomes of a run whose history does not fit the code, or whose body awaited something other than an operation of `ctx`: it waits for other code, or it fails.',
   }),
   workflowsPath: option(path, {
     default: null,
@@ -204,7 +204,7 @@ export const WORKER_OPTIONS = {
     shownDefault: '`<hostname>:<first free number>`',
     unit: '',
     meaning:
-      'Stable name of the worker: a process that starts under it takes over the runs of its predecessor at once.',
+      'Stable name of the worker: a process that starts under it claims the runs of its predecessor at once.',
   }),
   concurrency: option(positiveInteger('a whole number of runs, at least 1'), {
     default: 50,

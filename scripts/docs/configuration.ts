@@ -23,11 +23,9 @@ export async function configurationPage(): Promise<string> {
   const workerRows = Object.entries(WORKER_OPTIONS).map(([name, row]) => [`worker.${name}`, row])
   const page = `# Configuration
 
-\`config/durable.ts\` exports the result of \`defineConfig\`. Every option may be left out: \`defineConfig({})\` keeps runs
-in the database of Lucid's default connection. An unknown option, or a value that an option does not accept, stops the
-application with \`E_INVALID_CONFIG\`, which names the option, what it got and what it expects.
+\`config/durable.ts\` exports the result of \`defineConfig\`. Every option can be left out: \`defineConfig({})\` keeps runs in the database of Lucid's default connection. An unknown option, or a value that an option does not accept, stops the application with \`E_INVALID_CONFIG\`, which names the option, what it got and what it expects.
 
-This page is made from the table of options by \`node --import=@poppinss/ts-exec scripts/docs/main.ts\`.
+This page is generated from \`src/option_table.ts\` by \`npm run docs\`.
 
 ## The store
 
@@ -36,7 +34,7 @@ This page is made from the table of options by \`node --import=@poppinss/ts-exec
 | store | meaning |
 | --- | --- |
 | \`stores.lucid({ connection?, direct? })\` | The application's database; default: Lucid's default connection. \`direct\`: see [PostgreSQL](deployment.md#postgresql). |
-| \`stores.memory()\` | This process: every run is forgotten when it ends. For tests. |
+| \`stores.memory()\` | The memory of this process: every run is lost when it ends. For tests. |
 
 ## The worker
 
