@@ -78,8 +78,10 @@ class Fold {
       }
       case 'result':
         return this.#result(write)
-      case 'cancel':
-        return this.#cancel(write)
+      case 'cancel': {
+        const answer = this.#cancel(write)
+        return () => answer
+      }
       case 'requeue':
         return this.#requeue(write)
       case 'wake': {
@@ -225,14 +227,14 @@ class Fold {
    * The children a run awaits go with it, at every level. What has done nothing yet has nothing to undo, and
    * what is undoing its steps already goes on, with the error it does that for.
    */
-  #cancel(write: CancelWrite): () => Answer {
+  #cancel(write: CancelWrite): Answer & { type: 'cancelled' } {
     const { runId, error, errorCode } = write
     const row = this.#row(runId)
-    if (!row) return () => ({ type: 'cancelled', outcome: 'unknown' })
-    if (isTerminal(row.status)) return () => ({ type: 'cancelled', outcome: 'over' })
+    if (!row) return { type: 'cancelled', outcome: 'unknown' }
+    if (isTerminal(row.status)) return { type: 'cancelled', outcome: 'over' }
     const compensates = write.compensate && row.startedAt !== null
     if (compensates && row.phase === 'unwinding')
-      return () => ({ type: 'cancelled', outcome: 'unwinding', runs: [] })
+      return { type: 'cancelled', outcome: 'unwinding', runs: [] }
     if (row.owner !== null) this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }
     const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
@@ -242,12 +244,11 @@ class Fold {
       const seenInbox = this.#taken.get(runId) ?? 0
       this.#giveBack(row, { closed: [], returned: [], seenInbox })
     }
-    const children = this.#awaitedChildren(runId).map((childId) => {
-      const answer = this.#cancel({ ...write, runId: childId })()
-      return answer.type === 'cancelled' ? (answer.runs ?? []) : []
-    })
-    const runs = [...(compensates ? [] : [next]), ...children.flat()]
-    return () => ({ type: 'cancelled', outcome: compensates ? 'unwinding' : 'cancelled', runs })
+    const children = this.#awaitedChildren(runId).flatMap(
+      (childId) => this.#cancel({ ...write, runId: childId }).runs ?? []
+    )
+    const runs = [...(compensates ? [] : [next]), ...children]
+    return { type: 'cancelled', outcome: compensates ? 'unwinding' : 'cancelled', runs }
   }
 
   /** Those that this batch has started or made live again among them. */

@@ -1,6 +1,6 @@
-import type { Dispatch } from '../core/dispatch.ts'
+import { type Dispatch, isInFlight } from '../core/dispatch.ts'
 import type { OperationIdentity } from '../core/history.ts'
-import type { Operation, OperationPromise } from './operation.ts'
+import { type Operation, OperationPromise, silence } from './operation.ts'
 
 /** An operation that the body has called and that has not been delivered. */
 export interface OpenCall extends OperationIdentity {
@@ -28,4 +28,23 @@ export interface OpenCall extends OperationIdentity {
 
 export function identityOf({ seq, kind, name, after }: OpenCall): OperationIdentity {
   return { seq, kind, name, after }
+}
+
+export function isWaiting({ state }: OpenCall): boolean {
+  return state === 'waiting'
+}
+
+/** Whether its code may be at work, here or elsewhere. */
+export function isAtWork(call: OpenCall): boolean {
+  return call.state === 'running' || (isWaiting(call) && isInFlight(call))
+}
+
+/** What the body is given for a call, with what settles it. */
+export function operationPromise(): Pick<OpenCall, 'promise' | 'resolve' | 'reject'> {
+  const parts = OperationPromise.withResolvers<unknown>() as Pick<
+    OpenCall,
+    'promise' | 'resolve' | 'reject'
+  >
+  silence(parts.promise)
+  return parts
 }

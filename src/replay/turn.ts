@@ -1,4 +1,3 @@
-import { isInFlight } from '../core/dispatch.ts'
 import type {
   ChildOutcome,
   HistoryRecord,
@@ -6,18 +5,15 @@ import type {
   OperationIdentity,
   Wait,
 } from '../core/history.ts'
-import { decode, encode } from '../core/payload.ts'
-import type { StepContext } from '../types/step.ts'
 import { Arrivals } from './arrivals.ts'
-import type { OpenCall } from './open_call.ts'
+import { type Compensable, Compensables } from './compensables.ts'
+import { isAtWork, isWaiting, type OpenCall, operationPromise } from './open_call.ts'
 import {
   type Begin,
   type KnownChild,
   type Operation,
-  OperationPromise,
   type Outcome,
   type OutsideEvent,
-  silence,
   type StepTask,
 } from './operation.ts'
 import { RecordedHistory } from './recorded.ts'
@@ -47,13 +43,6 @@ export interface TurnParams {
   notesStarts?: boolean
 }
 
-/** Something the body did, and how to undo it. */
-export interface Compensable {
-  seq: number
-  name: string
-  task: Pick<StepTask, 'name' | 'work' | 'call'>
-}
-
 export type TurnWants = Wants & { state: TurnState }
 
 /**
@@ -71,9 +60,7 @@ export class Turn {
   #fresh: OpenCall[] = []
   /** Calls to which nobody had listened when last looked at. */
   #unlistened = new Set<OpenCall>()
-  #compensable: OpenCall[] = []
-  /** Whether compensable operations that were delivered here succeeded. */
-  #outcomes = new Map<number, boolean>()
+  #compensables = new Compensables()
   #seq = 0
   #delivered = 0
   #ordinal: number
@@ -174,7 +161,7 @@ export class Turn {
       state: 'called',
     }
     this.#unlistened.add(call)
-    if (operation.compensation) this.#compensable.push(call)
+    this.#compensables.called(call)
     if (recorded?.state === 'mismatch') {
       this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
       return promise
@@ -278,24 +265,15 @@ export class Turn {
 
   /** Whether the body has done something that a failure would have to undo, or may still be doing it. */
   get hasCompensables(): boolean {
-    return this.#compensable.some((call) => isAtWork(call) || this.#outcomes.get(call.seq))
+    return this.#compensables.areAny
   }
 
-  /**
-   * What is to be undone, the latest delivery first, before that what was delivered to nobody.
-   *
-   * @param params.ofUnrecorded also operations of which nothing is recorded: they may have been at work
-   */
-  compensables(params: { ofUnrecorded: boolean }): Compensable[] {
-    const recordOf = ({ seq }: OpenCall) => this.#recorded.recordAt(seq)
-    const rank = (call: OpenCall) => recordOf(call)?.ordinal ?? Infinity
-    return this.#compensable
-      .filter((call) => {
-        const record = recordOf(call)
-        return record ? record.status !== 'failed' : params.ofUnrecorded
-      })
-      .sort((a, b) => (rank(a) === rank(b) ? b.seq - a.seq : rank(b) - rank(a)))
-      .map((call) => compensable(call, recordOf(call)?.output ?? null))
+  /** What is to be undone; see `Compensables.list`. */
+  compensables({ ofUnrecorded }: { ofUnrecorded: boolean }): Compensable[] {
+    return this.#compensables.list({
+      ofUnrecorded,
+      recordAt: (seq) => this.#recorded.recordAt(seq),
+    })
   }
 
   /** What is to be written and done now; null while deliveries are under way. */
@@ -413,7 +391,7 @@ export class Turn {
   #hand(call: OpenCall, outcome: Outcome): void {
     call.state = 'over'
     this.#open.delete(call.seq)
-    if (call.operation.compensation) this.#outcomes.set(call.seq, outcome.status === 'completed')
+    this.#compensables.delivered(call, outcome)
     this.#delivered++
     this.#isOpen = true
     if (call.promise.listened) this.#unlistened.delete(call)
@@ -521,33 +499,4 @@ export class Turn {
     if (calls.length === 0) return { kind: 'live', stalled: true }
     return { kind: 'parked', terms: parkedTerms(calls, this.#wants.opened) }
   }
-}
-
-function isWaiting({ state }: OpenCall): boolean {
-  return state === 'waiting'
-}
-
-/** Whether its code may be at work, here or elsewhere. */
-function isAtWork(call: OpenCall): boolean {
-  return call.state === 'running' || (isWaiting(call) && isInFlight(call))
-}
-
-function operationPromise(): Pick<OpenCall, 'promise' | 'resolve' | 'reject'> {
-  const parts = OperationPromise.withResolvers<unknown>() as Pick<
-    OpenCall,
-    'promise' | 'resolve' | 'reject'
-  >
-  silence(parts.promise)
-  return parts
-}
-
-function compensable({ seq, name, operation }: OpenCall, output: string | null): Compensable {
-  const how = operation.compensation!
-  if ('step' in how) {
-    const work = { input: output ?? encode(undefined) }
-    return { seq, name, task: { name: how.step, work, call: {} } }
-  }
-  const value = output === null ? undefined : decode(output)
-  const work = { local: (step: StepContext) => how.undo(value, step) }
-  return { seq, name, task: { name: `compensation of ${name}`, work, call: {} } }
 }
