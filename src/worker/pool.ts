@@ -211,7 +211,7 @@ export class RunPool {
       const next = execution.row
       const again = await this.#load([next], new Map())
       const reloaded = again.get(next.id)
-      if (!reloaded) return this.#handBack(next, null)
+      if (!reloaded || next.owner !== this.#params.lease.owner) return this.#handBack(next, null)
       execution = executionOf(next, params)
       begun.push(execution)
       ending = await this.#run(execution, { row: next, loaded: reloaded, isResident: false })

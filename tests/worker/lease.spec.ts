@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
-import { E_WORKER_NAME_TAKEN } from '../../src/errors.ts'
+import { E_WORKER_NAME_TAKEN, FatalError } from '../../src/errors.ts'
+import type { StepContext } from '../../src/types/step.ts'
 import { Cluster, THREE } from './cluster.ts'
 import type { Connection } from './connection.ts'
 import { DATABASES } from './databases.ts'
@@ -63,6 +64,28 @@ for (const kind of Object.keys(DATABASES))
       assert.equal(silent.gates[2].arrived, 0)
       assert.deepEqual(await other.engine.getHistory('r'), history)
       assert.deepEqual(await other.engine.findStranded(), [])
+    })
+
+    test('what a body has done is not undone under a lease that was lost since the body failed (P1, P2)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection } = await application()
+      const undone: number[] = []
+      const saga = engine.register('saga', '1', async (ctx) => {
+        const undo = (_output: unknown, step: StepContext) => void undone.push(step.attempt)
+        await ctx.localStep('charge', () => 'charged', { compensate: undo })
+        throw new FatalError('no seats', 'sold_out')
+      })
+      await app.work({ name: 'a' })
+      connection.freeze(['load'])
+      const loading = connection.called('load')
+      await engine.start(saga, null, 'r')
+      await loading
+      await loseLease(connection)
+      connection.thaw(['load'])
+      const end = await endOf(engine, 'r')
+      assert.equal(end.status, 'failed')
+      assert.deepEqual(undone, [1])
     })
 
     test('a worker whose lease was recovered voids its turns and goes on as a new instance', async ({
