@@ -4,7 +4,7 @@ import { isTerminal, RUN_STATUSES } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 
 /**
- * Cancels runs. Exit codes: 0 done, 1 an argument has no meaning or a run could not be cancelled, 2 nothing was done.
+ * Cancels runs. Exit codes: 0 done, 1 an argument is not valid or a run could not be cancelled, 2 nothing was done.
  */
 export default class DurableCancel extends RunActionCommand {
   static override commandName = 'durable:cancel'

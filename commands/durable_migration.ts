@@ -11,10 +11,9 @@ export default class DurableMigration extends DurableCommand {
 
   override async run() {
     if (!(await hasLucid(this.app))) {
-      this.logger.error(
+      this.refuse(
         'Migrations belong to Lucid, which this application has not configured. Add it by "node ace add @adonisjs/lucid"'
       )
-      this.exitCode = 1
       return
     }
     await publishMigration(this, stubsRoot)

@@ -5,7 +5,7 @@ import { WorkflowEngine } from '../src/engine/engine.ts'
 import { E_RUN_NOT_FOUND } from '../src/errors.ts'
 
 /**
- * Runs failed and dead runs again. Exit codes: 0 done, 1 an argument has no meaning or a run could not be retried,
+ * Runs failed and dead runs again. Exit codes: 0 done, 1 an argument is not valid or a run could not be retried,
  * 2 nothing was done.
  */
 export default class DurableRetry extends RunActionCommand {
@@ -46,7 +46,7 @@ export default class DurableRetry extends RunActionCommand {
     if (runId === undefined || runIds.length > 1 || hasFilter)
       return this.refuse('--input takes the id of one run')
     const input = parsed(text)
-    if (input instanceof SyntaxError) return this.refuse(`--input is no JSON: ${input.message}`)
+    if (input instanceof SyntaxError) return this.refuse(`--input is not JSON: ${input.message}`)
     const started = await engine.retryWithInput(runId, input)
     if (!started) throw new E_RUN_NOT_FOUND([runId])
     if (this.json) this.logger.log(JSON.stringify(started, null, 2))

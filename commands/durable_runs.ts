@@ -2,16 +2,13 @@ import { flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { DurableCommand } from '../src/commands/durable_command.ts'
 import { handledInWords, runsHandling } from '../src/commands/handler_runs.ts'
-import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
+import { readableInstant } from '../src/commands/readable.ts'
+import { isRunStatus, RUN_STATUSES } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 
 const MOST = 1_000
 
-function isRunStatus(value: string): value is RunStatus {
-  return RUN_STATUSES.some((status) => status === value)
-}
-
-/** Lists runs, newest first. Exit codes: 0 listed, 1 a flag has no meaning or the runs cannot be read. */
+/** Lists runs, newest first. Exit codes: 0 listed, 1 a flag is not valid or the runs cannot be read. */
 export default class DurableRuns extends DurableCommand {
   static override commandName = 'durable:runs'
   static override description = 'List runs, newest first'
@@ -37,7 +34,7 @@ export default class DurableRuns extends DurableCommand {
   })
   declare handles?: string
 
-  @flags.number({ description: `At most so many runs: 1 to ${MOST}`, default: 50 })
+  @flags.number({ description: `At most this many runs: 1 to ${MOST}`, default: 50 })
   declare limit: number
 
   @flags.string({ description: 'The page after this cursor, which the previous page printed' })
@@ -49,15 +46,17 @@ export default class DurableRuns extends DurableCommand {
   override async run() {
     const { status } = this
     if (status !== undefined && !isRunStatus(status)) {
-      return this.#refuse(`"${status}" is no status. Statuses are ${RUN_STATUSES.join(', ')}`)
+      return void this.refuse(
+        `"${status}" is not a status. Statuses are ${RUN_STATUSES.join(', ')}`
+      )
     }
     if (!Number.isInteger(this.limit) || this.limit < 1 || this.limit > MOST) {
-      return this.#refuse(`--limit must be a whole number from 1 to ${MOST}`)
+      return void this.refuse(`--limit must be a whole number from 1 to ${MOST}`)
     }
     const { workflow, namespace, tag, parent: parentId, limit, after } = this
     const query = { status, workflow, namespace, tag, parentId, after }
     if (this.handles !== undefined && Object.values(query).some((value) => value !== undefined))
-      return this.#refuse('--handles takes no other filter')
+      return void this.refuse('--handles takes no other filter')
     const engine = await this.app.container.make(WorkflowEngine)
     const page =
       this.handles === undefined
@@ -80,15 +79,10 @@ export default class DurableRuns extends DurableCommand {
         run.status,
         run.errorCode ?? '',
         run.handles ? handledInWords(run.handles) : '',
-        new Date(run.createdAt).toISOString(),
+        readableInstant(run.createdAt),
       ])
     }
     table.render()
     if (page.next !== null) this.logger.info(`More with --after=${page.next}`)
-  }
-
-  #refuse(problem: string): void {
-    this.logger.error(problem)
-    this.exitCode = 1
   }
 }

@@ -2,6 +2,7 @@ import { flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { constants } from 'node:os'
 import { DurableCommand } from '../src/commands/durable_command.ts'
+import { EXIT_CODES } from '../src/commands/exit_codes.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
@@ -29,7 +30,7 @@ export default class DurableWork extends DurableCommand {
   declare concurrency?: number
 
   @flags.string({
-    description: 'Stable name of the worker: it takes over what its predecessor ran',
+    description: 'Stable name of the worker: it claims the runs of its predecessor at once',
   })
   declare name?: string
 
@@ -38,8 +39,7 @@ export default class DurableWork extends DurableCommand {
       this.concurrency !== undefined &&
       !(this.concurrency >= 1 && Number.isInteger(this.concurrency))
     ) {
-      this.logger.error('--concurrency must be a whole number of at least 1')
-      this.exitCode = 1
+      this.refuse('--concurrency must be a whole number of at least 1')
       await this.app.terminate()
       return
     }
@@ -68,7 +68,7 @@ export default class DurableWork extends DurableCommand {
       if (!this.stopWhenIdle) return await this.#tellWaiting(worker, output)
       await worker.whenIdle()
     } catch (error) {
-      this.exitCode = 1
+      this.exitCode = EXIT_CODES.error
       await this.app.terminate()
       throw error
     }
@@ -76,7 +76,7 @@ export default class DurableWork extends DurableCommand {
   }
 
   async #tellWaiting(worker: DurableWorker, output: WorkerOutput): Promise<void> {
-    // A store that has just gone away is told of, and asked again, by the worker itself.
+    // If the store has just gone away, the worker itself says so and asks again.
     const standing = await worker.standing().catch(() => null)
     if (standing?.isIdle) output.waiting(standing.dueIn)
   }

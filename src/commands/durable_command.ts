@@ -1,5 +1,6 @@
 import { BaseCommand } from '@adonisjs/core/ace'
 import * as errors from '../errors.ts'
+import { EXIT_CODES, type ExitCode } from './exit_codes.ts'
 
 /** Whether it is one of the package's own errors, whose message says all there is to say to whoever ran a command. */
 function isExpected(error: unknown): error is Error {
@@ -16,11 +17,17 @@ function isExpected(error: unknown): error is Error {
  * other keeps its stack.
  */
 export abstract class DurableCommand extends BaseCommand {
-  /** True: the error has been told. */
+  /** True: the error has been printed. */
   override completed(): boolean {
     if (!isExpected(this.error)) return false
-    this.logger.error(this.error.message)
-    this.exitCode = 1
+    this.refuse(this.error.message)
     return true
+  }
+
+  /** Says why nothing is done, and gives the command the exit code of an error, which it also returns. */
+  protected refuse(problem: string): ExitCode {
+    this.logger.error(problem)
+    this.exitCode = EXIT_CODES.error
+    return EXIT_CODES.error
   }
 }

@@ -1,6 +1,6 @@
 /**
  * How commands that change runs end, for scripts. `done`: something was done, and nothing went wrong. `error`: an
- * argument has no meaning, or some run could not be treated. `nothing`: nothing was done, since nothing matched, no run
+ * argument is not valid, or the command failed for some run. `nothing`: nothing was done, since no run matched, no run
  * was in a state for it, or it was not confirmed.
  */
 export const EXIT_CODES = { done: 0, error: 1, nothing: 2 } as const

@@ -58,8 +58,8 @@ export abstract class RunActionCommand extends DurableCommand {
     const filter = { status, workflow, tag, namespace }
     const selection = selectRuns({ runIds, filter, statuses: description.statuses })
     if (selection.kind === 'none') {
-      this.logger.error(selection.problem)
-      return selection.isRefused ? EXIT_CODES.nothing : EXIT_CODES.error
+      const exitCode = this.refuse(selection.problem)
+      return selection.isRefused ? EXIT_CODES.nothing : exitCode
     }
     if (selection.kind === 'filter') {
       const isConfirmed = await this.#confirmed(engine, { selection, description })
@@ -68,11 +68,6 @@ export abstract class RunActionCommand extends DurableCommand {
     const result = await actOnRuns(engine, { selection, act: description.act })
     this.#tell(result, description)
     return exitCodeOf(result)
-  }
-
-  protected refuse(problem: string): ExitCode {
-    this.logger.error(problem)
-    return EXIT_CODES.error
   }
 
   /** Nothing is changed before somebody has seen how much it is. */

@@ -1,4 +1,4 @@
-import { RUN_STATUSES, type RunRow, type RunStatus } from '../core/run.ts'
+import { isRunStatus, type RunRow, type RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { runPages } from './run_pages.ts'
 
@@ -20,7 +20,7 @@ export type RunSelection =
       tag?: string | undefined
       namespace?: string | undefined
     }
-  /** `isRefused`: it would be about every run there is; else an argument has no meaning. */
+  /** `isRefused`: it would be about every run there is; else an argument is not valid. */
   | { kind: 'none'; problem: string; isRefused: boolean }
 
 export type FilteredSelection = RunSelection & { kind: 'filter' }
@@ -44,8 +44,9 @@ export function selectRuns(params: {
   const { status, workflow, tag, namespace } = filter
   const chosen = status === undefined ? statuses : statuses.filter((known) => known === status)
   if (chosen.length > 0) return { kind: 'filter', statuses: chosen, workflow, tag, namespace }
-  const isStatus = RUN_STATUSES.some((known) => known === status)
-  const what = isStatus ? `Nothing is to be done with runs that are ${status}` : 'No such status'
+  const what = isRunStatus(status)
+    ? `Nothing is to be done with runs that are ${status}`
+    : 'No such status'
   return wrong(`--status=${status}: ${what}. It takes ${statuses.join(', ')}`)
 }
 

@@ -13,6 +13,10 @@ export const RUN_STATUSES = [
 ] as const
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
+export function isRunStatus(value: unknown): value is RunStatus {
+  return RUN_STATUSES.some((status) => status === value)
+}
+
 /** What a turn of the run does: run its body, undo it, or follow the handler its failure was routed to. */
 export type RunPhase = 'body' | 'unwinding' | 'following'
 

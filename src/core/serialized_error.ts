@@ -196,6 +196,6 @@ function isSerializedError(value: unknown): value is SerializedError {
 /** The failure that `encodeError` was given. Throws `E_UNREADABLE_PAYLOAD` for any other text. */
 export function decodeError(text: string): SerializedError {
   const value = decode(text)
-  if (!isSerializedError(value)) throw new E_UNREADABLE_PAYLOAD(['it is no failure'])
+  if (!isSerializedError(value)) throw new E_UNREADABLE_PAYLOAD(['it is not a failure'])
   return value
 }

@@ -150,7 +150,12 @@ test.group('durable:retry', () => {
     },
     { title: 'an unknown status', argv: ['--status=gone'], code: 1, message: /No such status/ },
     { title: 'an unknown run', argv: ['nobody'], code: 1, message: /no run "nobody"/ },
-    { title: 'input that is no JSON', argv: ['one', '--input={'], code: 1, message: /no JSON/ },
+    {
+      title: 'input that is not JSON',
+      argv: ['one', '--input={'],
+      code: 1,
+      message: /is not JSON/,
+    },
     {
       title: 'input for several runs',
       argv: ['one', 'two', '--input=1'],

@@ -117,7 +117,7 @@ test.group('durable:runs', () => {
     assert.include(printed(), 'No runs')
   })
 
-  test('a flag without meaning ends with exit code 1', async ({ assert, fs, cleanup }) => {
+  test('a flag that is not valid ends with exit code 1', async ({ assert, fs, cleanup }) => {
     const { app, ace, printed } = await commandApp(fs.basePath)
     cleanup(() => app.terminate())
     for (const flag of [
@@ -131,7 +131,7 @@ test.group('durable:runs', () => {
       await command.exec()
       assert.equal(command.exitCode, 1, flag)
     }
-    assert.include(printed(), '"done" is no status. Statuses are pending')
+    assert.include(printed(), '"done" is not a status. Statuses are pending')
     assert.include(printed(), 'Invalid cursor "r1"')
   })
 })
