@@ -127,7 +127,12 @@ export class StepRunner {
   async #attempt(task: StepTask, attempt: number): Promise<Attempted> {
     const controller = new AbortController()
     this.#controllers.set(task.seq, controller)
-    const { promise: failure, reject: fail } = Promise.withResolvers<never>()
+    const { promise: failure, reject } = Promise.withResolvers<never>()
+    let isOver = false
+    const fail = (reason: unknown) => {
+      if (isOver) this.#report(task, reason)
+      else reject(reason)
+    }
     const running = runInScope({ kind: 'step', name: task.name, fail }, async () =>
       this.#call(task, this.#contextOf(task, { attempt, signal: controller.signal }))
     )
@@ -144,8 +149,18 @@ export class StepRunner {
     } catch (error) {
       return { error: serializeError(error) }
     } finally {
+      isOver = true
       this.#controllers.delete(task.seq)
     }
+  }
+
+  /** Nobody waits for it any more, and nobody would ever know. */
+  #report({ name }: StepTask, err: unknown): void {
+    const { log, runId } = this.#params
+    log.error(
+      { err, runId, step: name },
+      'A promise of a step was rejected after the step had ended'
+    )
   }
 
   /** What the attempt comes to, or its failure when its time is over or a promise of its own was left to reject. */

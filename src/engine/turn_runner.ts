@@ -146,7 +146,14 @@ export class TurnRunner implements Execution {
         this.#refusal = body
         return null
       case 'ready': {
-        const fail = (reason: unknown) => this.#turn.fail(reason)
+        const fail = (err: unknown) => {
+          if (this.#turn.isOver)
+            log.error(
+              { err, runId: this.row.id },
+              'A promise of a body was rejected after its turn'
+            )
+          else this.#turn.fail(err)
+        }
         this.#turn.start(() => runInScope({ kind: 'body', ctx, fail }, () => body.run(ctx)))
         return null
       }

@@ -7,6 +7,7 @@ import { Gate } from '../worker/gate.ts'
 
 const app = new DurableApp()
 const gate = new Gate()
+const late = new Gate()
 const attempts: number[] = []
 
 app.engine.register('body', '1', async (ctx) => {
@@ -34,18 +35,28 @@ app.engine.register('step', '1', (ctx) =>
 )
 app.engine.register('bystander', '1', (ctx) => ctx.localStep('wait', () => gate.pass()))
 
+app.engine.register('late', '1', (ctx) =>
+  ctx.localStep('late', () => {
+    void late.pass().then(() => Promise.reject(new Error('late')))
+    return 'careful'
+  })
+)
+
 await app.work()
 await app.engine.start('bystander', undefined, 'bystander')
 await gate.reached()
 const ended: unknown[] = []
-for (const name of ['body', 'operation', 'step']) {
+for (const name of ['body', 'operation', 'step', 'late']) {
   await app.engine.start(name, undefined, name)
   const { status, output, error } = await app.engine.waitForRun(name)
   ended.push([name, status, output ?? error?.message])
 }
 gate.open()
 const { status } = await app.engine.waitForRun('bystander')
-process.send?.({ ended, attempts, bystander: status })
+late.open()
+await new Promise((resolve) => setTimeout(resolve))
+const errors = app.log.lines.filter(({ level }) => level === 'error').map(({ args }) => args.at(-1))
+process.send?.({ ended, attempts, bystander: status, errors })
 
 void Promise.reject(new Error('of nobody'))
 setTimeout(() => {

@@ -6,7 +6,7 @@ import { test } from '@japa/runner'
 const FILE = fileURLToPath(new URL('rejecting_process.ts', import.meta.url))
 
 test.group('Rejections that nobody handles', () => {
-  test('one of a body fails that run, one of a step that attempt, and one of nobody ends the process as Node does', async ({
+  test('one of a body fails that run, one of a step that attempt, one of a step that is over is logged, and one of nobody ends the process as Node does', async ({
     assert,
   }) => {
     const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const
@@ -20,9 +20,11 @@ test.group('Rejections that nobody handles', () => {
         ['body', 'failed', 'left alone'],
         ['operation', 'failed', 'bad'],
         ['step', 'completed', 'careful'],
+        ['late', 'completed', 'careful'],
       ],
       attempts: [1, 2],
       bystander: 'completed',
+      errors: ['A promise of a step was rejected after the step had ended'],
     })
     const [code] = await exited
     assert.equal(code, 1)

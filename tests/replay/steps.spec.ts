@@ -128,7 +128,10 @@ test.group('Steps and replay', (group) => {
     })
     const run = await deployments.start()
     assert.equal(run.status, 'failed')
-    assert.include(run.error!.message, 'Cannot store output.items[1].go of step "a": it is a function')
+    assert.include(
+      run.error!.message,
+      'Cannot store output.items[1].go of step "a": it is a function'
+    )
   })
 
   test('steps in flight when the body ends are aborted and recorded as abandoned', async ({
