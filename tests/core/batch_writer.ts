@@ -4,11 +4,13 @@ import { isTerminal, type NewRun, type RunRow } from '../../src/core/run.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import {
   COMPLETE,
+  dispatched,
   FAIL,
   newRun,
   parentLink,
   record,
   RELEASE,
+  result,
   signal,
   signalSend,
   sleep,
@@ -26,7 +28,7 @@ const TOKENS = ['go', 'stop', 'next'] as const
 
 const DIE = { ...FAIL, kind: 'die' } as const
 
-type OpenKind = 'signal' | 'sleep' | 'child'
+type OpenKind = 'signal' | 'sleep' | 'child' | 'step'
 
 /** What the turn of a run remembers from one change set to the next. */
 interface Memory {
@@ -95,7 +97,8 @@ export class BatchWriter {
       if (this.random.chance(0.1)) return turn({ ...row, token: row.token - 1 }, this.#stale(row))
       return this.#turn(row, over)
     }
-    return this.hasSignals && this.random.chance(0.5) ? this.#signal() : this.#start()
+    if (!this.hasSignals || this.random.chance(0.5)) return this.#start()
+    return this.random.chance(0.3) ? this.#result() : this.#signal()
   }
 
   /** Whatever its run is: turns of it, and of the children it awaits, that come later in the batch are lost. */
@@ -160,6 +163,13 @@ export class BatchWriter {
     if (known) return signal(known[0], known[1].token)
     const { id, token } = this.#newSignal()
     return signal(id, token)
+  }
+
+  /** For some run, whatever it waits for. */
+  #result(): Write {
+    const ids = [...this.database.runs.rows()].map(({ id }) => id)
+    const seq = this.random.below(5)
+    return result(this.random.pick(ids) ?? 'unknown', { seq, attempt: 1 + this.random.below(2) })
   }
 
   #newSignal(): SignalSend {
@@ -241,9 +251,11 @@ export class BatchWriter {
     for (let count = this.random.below(3); count > 0; count--) {
       const seq = memory.nextSeq++
       const signals: OpenKind[] = this.hasSignals ? ['signal', 'signal'] : ['child', 'child']
-      const kind = this.random.pick<OpenKind>([...signals, 'sleep', 'child']) ?? 'sleep'
+      const kind = this.random.pick<OpenKind>([...signals, 'sleep', 'child', 'step']) ?? 'sleep'
       memory.open.set(seq, kind)
       if (kind === 'sleep') draft.opened.push(sleep(seq, this.random.below(20)))
+      if (kind === 'step')
+        draft.opened.push(dispatched(seq, { dueIn: this.random.below(20), id: `d${runId}:${seq}` }))
       if (kind === 'signal') draft.opened.push(waitForSignal(seq, this.random.pick(TOKENS) ?? 'go'))
       if (kind === 'child') this.#startChild(seq, { memory, draft, runId })
     }
@@ -279,7 +291,8 @@ export class BatchWriter {
   /** Sleeps until something due, unless nothing but children and signals is open. */
   #suspension({ open }: Memory): TurnEnd {
     const kinds = [...open.values()]
-    if (kinds.length === 0 || kinds.includes('sleep')) return { ...SUSPEND, dueIn: 5 }
+    const isTimed = kinds.includes('sleep') || kinds.includes('step')
+    if (kinds.length === 0 || isTimed) return { ...SUSPEND, dueIn: 5 }
     return kinds.includes('signal') ? SUSPEND : suspendOnEnds(1 + this.random.below(kinds.length))
   }
 }
