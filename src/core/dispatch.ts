@@ -41,3 +41,13 @@ export interface Dispatch {
 export function isInFlight(wait: { attempts: number; dispatch: Dispatch | null }): boolean {
   return wait.dispatch !== null && wait.dispatch.attempt > wait.attempts
 }
+
+/** Whether what a worker says counts: the success of any attempt, a failure only of the one in flight. */
+export function isAccepted(
+  wait: { attempts: number; dispatch: Dispatch | null },
+  { generation, attempt, outcome }: Pick<StepResult, 'generation' | 'attempt' | 'outcome'>
+): boolean {
+  const { dispatch } = wait
+  if (!dispatch || generation !== dispatch.generation || attempt > dispatch.attempt) return false
+  return outcome.status === 'completed' || (attempt === dispatch.attempt && isInFlight(wait))
+}

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadedRun } from '../contracts/store.ts'
 import type { Answer, TurnEnd } from '../core/change_set.ts'
+import { isInFlight } from '../core/dispatch.ts'
 import type { NewRecord } from '../core/history.ts'
 import { encode } from '../core/payload.ts'
 import { serializeError } from '../core/serialized_error.ts'
@@ -62,8 +63,11 @@ export class BodyEnd {
   ): Promise<TurnEnding> {
     const { writer, routing, input } = this.#params
     const failure = writer.failWith(serializeError(error))
-    const changes = { closed: waits.map(({ seq }) => seq), seenInbox }
-    if (history.length > 0) return writer.end(changes, { ...failure, kind: 'unwind' })
+    const inFlight = waits.filter(isInFlight)
+    const closed = waits.filter((wait) => !inFlight.includes(wait)).map(({ seq }) => seq)
+    const changes = { closed, seenInbox }
+    if (history.length > 0 || inFlight.length > 0)
+      return writer.end(changes, { ...failure, kind: 'unwind' })
     const routed = await routing.settle(writer.row, { failure, input })
     return writer.end({ ...changes, ...routed.changes }, routed.end)
   }

@@ -1,5 +1,6 @@
 import type { LoadedRun } from '../contracts/store.ts'
 import type { Answer } from '../core/change_set.ts'
+import { isInFlight } from '../core/dispatch.ts'
 import { compensationSeq, type NewRecord, type NewWait, type Wait } from '../core/history.ts'
 import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
@@ -13,6 +14,7 @@ import { blockedError } from './faults.ts'
 import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
 import { contextOf } from './run_context.ts'
+import { owedResults } from './owed_results.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
 import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
@@ -69,8 +71,8 @@ export class Unwinder implements Execution {
     this.#seenInbox = Math.max(row.inboxSeq, loaded.inbox.at(-1)?.no ?? 0)
     const replayed = await this.#replay(loaded)
     if (!Array.isArray(replayed)) return this.#writer.block({}, replayed)
-    const unclosed = await this.#closeWaits(loaded.waits)
-    if (unclosed) return unclosed
+    const unsettled = await this.#settleWaits(loaded, replayed)
+    if (unsettled) return unsettled
     const undone = new Set(loaded.history.map(({ seq }) => seq))
     const due = replayed.filter(({ seq }) => !undone.has(compensationSeq(seq)))
     for (const compensable of due) {
@@ -137,14 +139,29 @@ export class Unwinder implements Execution {
     return fault ? blockedError(fault) : compensables
   }
 
-  /** A run that is cancelled leaves the waits of its body: signals that came for them go on to others. */
-  async #closeWaits(waits: readonly Wait[]): Promise<TurnEnding | null> {
-    const closed = waits.filter(({ kind }) => kind !== 'compensation').map(({ seq }) => seq)
-    if (closed.length === 0) return null
-    const answer = await this.#writer.write({ closed }, { kind: 'continue' })
-    if (answer.type !== 'committed') return this.#writer.unwritten(answer)
-    this.#seenInbox = answer.inboxSeq
-    return null
+  /**
+   * A run that is cancelled leaves the waits of its body: signals that came for them go on to others. Steps in flight
+   * elsewhere that may have to be undone are waited for, until their deadlines.
+   */
+  async #settleWaits(
+    { waits, inbox, now }: LoadedRun,
+    compensables: readonly Compensable[]
+  ): Promise<TurnEnding | null> {
+    const undone = new Set(compensables.map(({ seq }) => seq))
+    const owed = waits.filter((wait) => isInFlight(wait) && undone.has(wait.seq))
+    const { records, dueAt } = owedResults({ owed, inbox, now })
+    const isStillOwed = (wait: Wait) =>
+      owed.includes(wait) && records.every(({ seq }) => seq !== wait.seq)
+    const left = waits.filter((wait) => wait.kind !== 'compensation' && !isStillOwed(wait))
+    const closed = left.map(({ seq }) => seq)
+    if (closed.length > 0) {
+      const answer = await this.#writer.write({ records, closed }, { kind: 'continue' })
+      if (answer.type !== 'committed') return this.#writer.unwritten(answer)
+      if (dueAt === null) this.#seenInbox = answer.inboxSeq
+    }
+    if (dueAt !== null) return this.#suspend({}, { dueAt, dueIn: null })
+    // What was recorded decides what is undone, and with what.
+    return records.length > 0 ? 'unwinding' : null
   }
 
   async #undo(compensable: Compensable, wait: Wait | undefined): Promise<TurnEnding | null> {

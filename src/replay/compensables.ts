@@ -1,3 +1,4 @@
+import { isInFlight } from '../core/dispatch.ts'
 import type { HistoryRecord } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
 import type { StepContext } from '../types/step.ts'
@@ -33,7 +34,8 @@ export class Compensables {
   /**
    * What is to be undone, the latest delivery first, before that what was delivered to nobody.
    *
-   * @param params.ofUnrecorded also operations of which nothing is recorded: they may have been at work
+   * @param params.ofUnrecorded also operations of which nothing is recorded: they may have been at work.
+   * Steps that are in flight elsewhere are among them in any case
    * @param params.recordAt what is recorded at a position
    */
   list(params: {
@@ -45,7 +47,7 @@ export class Compensables {
     return this.#calls
       .filter((call) => {
         const record = recordOf(call)
-        return record ? record.status !== 'failed' : params.ofUnrecorded
+        return record ? record.status !== 'failed' : params.ofUnrecorded || isInFlight(call)
       })
       .sort((a, b) => (rank(a) === rank(b) ? b.seq - a.seq : rank(b) - rank(a)))
       .map((call) => compensable(call, recordOf(call)?.output ?? null))

@@ -34,9 +34,14 @@ export function isWaiting({ state }: OpenCall): boolean {
   return state === 'waiting'
 }
 
+/** Whether its code may be at work in another process. */
+export function isElsewhere(call: OpenCall): boolean {
+  return isWaiting(call) && isInFlight(call)
+}
+
 /** Whether its code may be at work, here or elsewhere. */
 export function isAtWork(call: OpenCall): boolean {
-  return call.state === 'running' || (isWaiting(call) && isInFlight(call))
+  return call.state === 'running' || isElsewhere(call)
 }
 
 /** What the body is given for a call, with what settles it. */

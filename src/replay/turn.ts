@@ -7,7 +7,7 @@ import type {
 } from '../core/history.ts'
 import { Arrivals } from './arrivals.ts'
 import { type Compensable, Compensables } from './compensables.ts'
-import { isAtWork, isWaiting, type OpenCall, operationPromise } from './open_call.ts'
+import { isAtWork, isElsewhere, isWaiting, type OpenCall, operationPromise } from './open_call.ts'
 import {
   type Begin,
   type KnownChild,
@@ -257,9 +257,12 @@ export class Turn {
     }
   }
 
-  /** Positions of open operations that have a wait in the store: once the body has ended, nobody takes what comes for them. */
+  /**
+   * Positions of open operations that have a wait in the store and for which nobody takes what comes once the body has
+   * ended: all but those of steps whose outcome decides whether they are undone.
+   */
   get openWaits(): number[] {
-    const calls = [...this.#open.values()].filter(({ hasWait }) => hasWait)
+    const calls = [...this.#open.values()].filter((call) => call.hasWait && !this.#isOwed(call))
     return calls.map(({ seq }) => seq)
   }
 
@@ -451,8 +454,15 @@ export class Turn {
       if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
       if (begin.kind === 'done') this.#wants.send(begin.signals)
     }
-    for (const call of this.#open.values()) if (isAtWork(call)) this.#wants.abandon(call)
+    for (const call of this.#open.values())
+      if (isAtWork(call) && !this.#isOwed(call)) this.#wants.abandon(call)
     this.#params.onSettled()
+  }
+
+  /** Whether the body has failed while a step is in flight elsewhere that may have to be undone. */
+  #isOwed(call: OpenCall): boolean {
+    const hasFailed = this.#body !== null && this.#body.status !== 'completed'
+    return hasFailed && isElsewhere(call) && Boolean(call.operation.compensation)
   }
 
   #beginCall(call: OpenCall): void {

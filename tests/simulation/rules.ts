@@ -13,7 +13,7 @@ const OPERATION = 'src/replay/operation.ts'
 const CONTEXT = 'src/replay/context.ts'
 const ARRIVALS = 'src/replay/arrivals.ts'
 const WANTS = 'src/replay/wants.ts'
-const DISPATCHED_STEP = 'src/replay/operations/dispatched_step.ts'
+const DISPATCH = 'src/core/dispatch.ts'
 const RUNNER = 'src/engine/turn_runner.ts'
 const MACROTASK = 'src/engine/macrotask.ts'
 
@@ -183,13 +183,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'a failure of an earlier attempt does not count',
-    file: DISPATCHED_STEP,
-    replace: [
-      [
-        "if (attempt < dispatch.attempt || !isCurrent) return { kind: 'ignored' }",
-        'void isCurrent',
-      ],
-    ],
+    file: DISPATCH,
+    replace: [['(attempt === dispatch.attempt && isInFlight(wait))', 'isInFlight(wait)']],
     shownBy: ['bodies'],
   },
   {

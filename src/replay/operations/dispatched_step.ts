@@ -1,4 +1,4 @@
-import { type Dispatch, isInFlight } from '../../core/dispatch.ts'
+import { type Dispatch, isAccepted, isInFlight } from '../../core/dispatch.ts'
 import type { ResultEntry } from '../../core/history.ts'
 import { decode } from '../../core/payload.ts'
 import { decideRetry, retryPolicy } from '../../core/retry_policy.ts'
@@ -88,7 +88,7 @@ export class DispatchedStep implements Operation {
       case 'due':
         return this.#dueTaken(event)
       case 'result':
-        return this.#dispatch ? this.#weigh(this.#dispatch, event.entry) : { kind: 'ignored' }
+        return this.#resultTaken(event.entry)
       case 'signal':
       case 'child':
         return { kind: 'ignored' }
@@ -107,14 +107,14 @@ export class DispatchedStep implements Operation {
     return this.#sendAgain(dispatch)
   }
 
-  /** A success of any attempt counts; a failure only of the one that is in flight. */
-  #weigh(dispatch: Dispatch, { generation, attempt, outcome }: ResultEntry): Taken {
-    if (generation !== dispatch.generation || attempt > dispatch.attempt) return { kind: 'ignored' }
-    if (outcome.status === 'completed')
-      return { kind: 'outcome', outcome, attempts: dispatch.attempt }
-    const isCurrent = isInFlight({ dispatch, attempts: this.#attempts })
-    if (attempt < dispatch.attempt || !isCurrent) return { kind: 'ignored' }
-    return this.#fail(dispatch, outcome.error)
+  #resultTaken(entry: ResultEntry): Taken {
+    const dispatch = this.#dispatch
+    if (!dispatch || !isAccepted({ dispatch, attempts: this.#attempts }, entry))
+      return { kind: 'ignored' }
+    const { outcome } = entry
+    return outcome.status === 'completed'
+      ? { kind: 'outcome', outcome, attempts: dispatch.attempt }
+      : this.#fail(dispatch, outcome.error)
   }
 
   #fail(dispatch: Dispatch, error: string): Taken {
