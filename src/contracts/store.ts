@@ -46,7 +46,7 @@ export type Started = Extract<Answer, { type: 'started' }>
 
 /** The one write path, and what a turn reads. */
 export interface RunStore {
-  /** Whether a commit is the work of another process, so that this one can go on meanwhile. */
+  /** True: another process executes the commits, so this one can go on meanwhile. */
   readonly isElsewhere: boolean
 
   /**
@@ -148,8 +148,8 @@ interface LeaseStore {
   /** Takes the worker's row away. Its runs must have been released before. */
   removeWorker(instance: string): Promise<void>
   /**
-   * Marks workers whose lease has expired lost and makes their runs due, or parks them. Those with at least `suspectFrom` pickups,
-   * the coming one included, become suspects (null = none does). Resolves to the numbers of each.
+   * Marks workers whose lease has expired lost and makes their runs due, or parks them. Runs whose next claim is at least
+   * the `suspectFrom`th that is counted become suspects (null: none). Resolves to how many workers and runs were found.
    */
   recoverExpired(params?: SuspectRule): Promise<{ workers: number; runs: number }>
   /** Takes the session lock on a stable worker name; null when another live process holds it. */
@@ -169,7 +169,7 @@ export interface NewWorker extends SuspectRule {
   takeOver: boolean
 }
 
-/** From which pickup on, the coming one included, a lost run becomes a suspect; null (default) = never. */
+/** The number of the counted claim, the next included, from which on a lost run is a suspect; null (default) = never. */
 export interface SuspectRule {
   suspectFrom?: number | null | undefined
 }
@@ -222,7 +222,7 @@ export interface RunQuery {
   /** Search attributes that a run has, every one of them. */
   attributes?: Readonly<Record<string, StoredAttribute | Date>> | undefined
   parentId?: string | undefined
-  /** Default 50; what is no whole number from 1 to 1,000 counts as the nearest one. */
+  /** Default 50; what is not a whole number from 1 to 1,000 counts as the nearest one. */
   limit?: number | undefined
   /** The `next` of an earlier page, from any store; another text fails with E_INVALID_CURSOR. */
   after?: string | undefined

@@ -63,8 +63,8 @@ export interface ChangeSet {
    */
   seenInbox: number
   /**
-   * Signals that this change set takes and whose wait was over before: they go to the next who waits, or are kept.
-   * One that is no longer in the inbox was given back when its wait was closed, and is left out.
+   * Signals that this turn has taken and whose wait was over before: each goes to the next run that waits for it, or is
+   * kept. A signal that is no longer in the inbox is left out: it was returned when its wait was closed.
    */
   returned: readonly SignalEntry[]
   children: readonly NewChild[]

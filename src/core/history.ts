@@ -87,7 +87,7 @@ export interface NewWait extends OperationIdentity {
   attempts: number
   /** Encoded error of the last failed attempt (steps). */
   error: string | null
-  /** What was sent to workers for it; null = nothing: it is no step, or one that is executed with its run. */
+  /** What was sent to workers for it; null = nothing: it is not a step, or it is executed with its run. */
   dispatch: Dispatch | null
 }
 
@@ -122,8 +122,8 @@ export interface ChildEntry {
   index: number
   childId: string
   /**
-   * `completed`, `failed` (or cancelled, or dead): read the outcome from the child's row. `started`: the answer to a start that asked for one.
-   * `taken`: another run has the id, nothing was started.
+   * `completed`, or `failed` (also of a cancelled or dead child): the outcome is in the child's row. `started`: the
+   * answer to a start that asked for one. `taken`: another run has the id, and nothing was started.
    */
   event: 'completed' | 'failed' | 'started' | 'taken'
 }

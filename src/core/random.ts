@@ -11,7 +11,7 @@ export function seededRandom(runId: string, seq: number, draw: number): number {
   return ((high >>> 5) * 0x4000000 + (low >>> 6)) / 0x20000000000000
 }
 
-/** A UUID with the layout of version 4, the same at every replay. Not for secrets. Parameters as above. */
+/** A UUID with the layout of version 4, the same at every replay. Not for secrets. Parameters as of `seededRandom`. */
 export function seededUuid(runId: string, seq: number, draw: number): string {
   const [a, b, c, d] = hash128(`uuid ${runId} ${seq} ${draw}`)
   const hex = [a, (b & 0xffff0fff) | 0x4000, (c & 0x3fffffff) | 0x80000000, d]

@@ -2,8 +2,8 @@ import { isSuspectKey } from './name.ts'
 import type { RunRow } from './run.ts'
 
 /**
- * From which counted pickup on, the coming one included, a lost run is a suspect. A kill counts every run of a process:
- * only the second one says anything about a single run.
+ * The number of the counted claim, the next one included, from which on a lost run is a suspect. A kill counts for
+ * every run of a process: only the second one says anything about a single run.
  *
  * @param cap `maxRecoveryAttempts`; null = unlimited
  */
@@ -12,7 +12,7 @@ export function suspectFrom(cap: number | null): number {
 }
 
 /**
- * Whether this pickup is the one beyond the cap, with which the run ends `dead`. A wake is no recovery, however often
+ * Whether this claim is the one beyond the cap, with which the run ends `dead`. A wake is not a recovery, however often
  * the run was recovered before: what was lost beyond a cap comes under the key of a suspect.
  */
 export function isBeyondCap(row: RunRow, cap: number | null): boolean {

@@ -76,7 +76,7 @@ export interface RunRow {
   status: RunStatus
   phase: RunPhase
   priority: RunPriority
-  /** When the run is to be picked up (start, wake, retry, recovery); null = nothing to do by time. */
+  /** When the run is to be claimed (start, wake, retry, recovery); null = nothing to do by time. */
   dueAt: number | null
   /** Instance id of the worker that holds the lease; null = none. */
   owner: string | null

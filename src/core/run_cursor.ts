@@ -24,7 +24,7 @@ export function positionOfCursor(cursor: string): RunPosition {
   return position
 }
 
-/** Empty for what is no encoded text. */
+/** Empty for a text that is not encoded. */
 function textOf(cursor: string): string {
   try {
     return decodeURIComponent(atob(cursor.replaceAll('-', '+').replaceAll('_', '/')))

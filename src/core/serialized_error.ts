@@ -143,7 +143,7 @@ function serialize(thrown: unknown, causesLeft: number): SerializedError {
 
 /**
  * The recorded form of whatever was thrown. Never throws: what cannot be read is left out, details that cannot be
- * stored become a text that says why, and a value that is no error becomes a `NonError` with the value as details.
+ * stored become a text that says why, and a value that is not an error becomes a `NonError` with the value as details.
  *
  * - `code` is kept when it is a text or a number; the package's own `E_` codes become their recorded ones.
  * - `retryable` is kept when the error has it, and is false for what no further attempt changes: AdonisJS's

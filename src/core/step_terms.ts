@@ -16,7 +16,7 @@ function shown(value: unknown): string {
   return typeof value === 'number' ? String(value) : `of type ${typeof value}`
 }
 
-/** Throws `E_INVALID_STEP`, with the name and the range of the option, unless each is a whole number within its range. */
+/** Throws `E_INVALID_STEP`, with the option and its range, unless each is a whole number within its range. */
 export function checkStepTerms(step: string, terms: StepTerms): void {
   for (const [term, { from, to, unit }] of Object.entries(RANGES)) {
     const value: unknown = Reflect.get(terms, term)

@@ -69,10 +69,13 @@ export function holdsLease(row: RunRow | undefined, token: number): row is RunRo
 }
 
 /**
- * The row of a run whose owner is gone: due at once, and still `running`, so that the pickup counts it. From
- * `suspectFrom` counted pickups on it is a suspect (null = never). An owner that does not count, such as one under
- * the development server, leaves it `suspended` instead. So does one that executed a suspect: that is what has most
- * likely killed it. The run beside it becomes a suspect uncounted, so that it is counted the next time if it was not.
+ * The row of a run whose owner is gone: due at once, and still `running`, so that the claim counts it. With its
+ * `suspectFrom`th counted claim it is a suspect (null = never).
+ *
+ * The run is `suspended` instead, and so is not counted, in two cases: the owner does not count, as under the
+ * development server; or the owner executed a suspect beside it, which most likely killed it. In the second case the
+ * run becomes a suspect itself, so that it is counted the next time.
+ *
  * A body beside a step that others are executing is parked: suspended, uncounted, until something comes for it; but once
  * only, unless something is recorded meanwhile.
  */
@@ -105,7 +108,10 @@ export function progressed(row: RunRow): RunRow {
   return row.parkedAt === null ? row : { ...row, parkedAt: null }
 }
 
-/** The row after `count` new inbox entries, of which one at least is `urgent` (not the end of a child, or a failure that cannot wait). */
+/**
+ * The row after `count` new inbox entries. `urgent`: at least one of them is not the end of a child, or is a failure
+ * that cannot wait.
+ */
 export function notified(
   row: RunRow,
   params: { count: number; urgent: boolean; now: number }

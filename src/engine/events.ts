@@ -1,7 +1,7 @@
 import { publish } from '../channels.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 
-/** Everything that is told of runs. */
+/** The names of all events of runs. */
 export const RUN_EVENT_NAMES = [
   'run.started',
   'run.completed',

@@ -22,7 +22,7 @@ interface Marked {
   [ON_ERROR]?: Mark[]
 }
 
-/** Marks a method as the handler of failures with this code. Throws E_INVALID_WORKFLOW for what is no method. */
+/** Marks a method as the handler of failures with this code. Throws E_INVALID_WORKFLOW for anything but a method. */
 export function markOnError(
   target: object,
   { key, code, method }: Mark & { method: unknown }

@@ -29,10 +29,10 @@ interface CrashParams {
 }
 
 /**
- * Wraps a store so that the process ends at a write of the caller's choice. Counted as writes are the calls of
- * `commit` that carry any, the claims that took runs, and the announcements of a worker (which take over the runs of
- * its predecessor). Not counted: renewals, recovery passes and claims that found nothing, whose number depends on
- * time alone.
+ * Wraps a store so that the process ends at a write of the caller's choice. These are counted as
+ * writes: calls of `commit` with at least one write, claims that took runs, and announcements of a worker, which take
+ * over the runs of its predecessor. Renewals, recovery passes and claims that found nothing are not counted: their
+ * number depends on time alone.
  */
 export function crashingStore<S extends Store>(
   store: S,
