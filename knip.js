@@ -21,7 +21,6 @@ export default {
         'bin/test.ts',
         'scripts/*.mjs',
         'scripts/checks/*.mjs',
-        'scripts/docs/main.ts',
         'scripts/pages/main.ts',
         'src/worker/watchdog_thread.ts',
         'tests/**/*.spec.ts',
