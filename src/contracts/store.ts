@@ -121,6 +121,8 @@ export interface LoadedRun {
   error: string | null
   /** Live generation, in order of `seq`; empty for a resident run. */
   history: HistoryRecord[]
+  /** Positions of operations that were undone before the run was requeued, once for each time. */
+  undone: number[]
   /** In order of `seq`. Given for resident runs too, so that due times are judged by the store's clock. */
   waits: Wait[]
   /** In order of `no`. */

@@ -2,7 +2,7 @@ import type { DispatchKey, StepResult } from '../core/dispatch.ts'
 
 /** A step for a worker to execute. Times are durations: no clock reading crosses the wire. */
 export interface StepMessage extends DispatchKey {
-  /** `<runId>:<seq>`: the same for every attempt, the handler's idempotency key. */
+  /** The handler's idempotency key: `<runId>:<seq>`, the same for every attempt, and `~<n>` behind it once it was undone. */
   stepId: string
   /** Unique; its answer names it. */
   dispatchId: string

@@ -148,3 +148,26 @@ export interface ChildOutcome {
   output: string | null
   error: string | null
 }
+
+/** Splits what was recorded: what replay meets, and the positions of what was undone before a requeue. */
+export function liveAndUndone(records: readonly HistoryRecord[]): {
+  history: HistoryRecord[]
+  undone: number[]
+} {
+  const isUndoing = ({ generation, kind, status }: HistoryRecord) =>
+    generation > 0 && kind === 'compensation' && status === 'completed'
+  return {
+    history: records.filter(({ generation }) => generation === 0),
+    undone: records.filter(isUndoing).map(({ seq }) => compensationSeq(seq)),
+  }
+}
+
+/**
+ * Id of a step, or of its compensation, for whoever it calls: the same for each attempt, and another one once the step
+ * has been undone, since what was given back is to be done anew.
+ */
+export function stepId(runId: string, seq: number, undone: readonly number[]): string {
+  const position = seq < 0 ? compensationSeq(seq) : seq
+  const times = undone.filter((other) => other === position).length
+  return times === 0 ? `${runId}:${seq}` : `${runId}:${seq}~${times}`
+}

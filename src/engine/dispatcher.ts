@@ -3,6 +3,7 @@ import type { Store } from '../contracts/store.ts'
 import type { ResultReceipt, StepMessage, Transport } from '../contracts/transport.ts'
 import type { Answer } from '../core/change_set.ts'
 import type { DispatchKey, StepOutcome, StepResult } from '../core/dispatch.ts'
+import { stepId } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
 import { decodeError, encodeError, serializeError } from '../core/serialized_error.ts'
 import type { ResolvedOptions } from '../options.ts'
@@ -57,13 +58,13 @@ export class Dispatcher {
   }
 
   /** Sends what a turn wants executed elsewhere, once its waits are durable. What cannot be sent is sent again at its deadline. */
-  send(runId: string, orders: readonly StepOrder[]): void {
+  send(runId: string, orders: readonly StepOrder[], undone: readonly number[]): void {
     if (orders.length === 0) return
     const { transport, log } = this.#params
     const messages = orders.map((order): StepMessage => ({
       ...order,
       runId,
-      stepId: `${runId}:${order.seq}`,
+      stepId: stepId(runId, order.seq, undone),
     }))
     transport.send(messages).catch((err: unknown) => {
       const names = orders.map(({ name }) => `"${name}"`).join(', ')

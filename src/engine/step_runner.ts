@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { stepId } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
 import { decideRetry, type RetryPolicy, retryPolicy } from '../core/retry_policy.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
@@ -38,6 +39,8 @@ type Attempted = { output: string } | { error: SerializedError }
 
 /** Runs the steps of one run: attempts, time limits, retries. */
 export class StepRunner {
+  /** Positions that were undone before a requeue, once for each time. */
+  undone: readonly number[] = []
   #params: StepRunnerParams
   #controllers = new Map<number, AbortController>()
   #functions = new Set<Promise<unknown>>()
@@ -205,7 +208,8 @@ export class StepRunner {
 
   #contextOf(task: StepTask, params: { attempt: number; signal: AbortSignal }): StepContext {
     const { runId, log } = this.#params
-    return { id: `${runId}:${task.seq}`, ...params, log, heartbeat: () => {} }
+    const id = stepId(runId, task.seq, this.undone)
+    return { id, ...params, log, heartbeat: () => {} }
   }
 }
 

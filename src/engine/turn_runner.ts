@@ -100,6 +100,7 @@ export class TurnRunner implements Execution {
     for (const { seq, kind } of loaded.waits)
       if (CHILD_WAITS.has(kind)) children.set(seq, await reader.states(seq))
     this.#historyCharacters = charactersOf(loaded.history)
+    this.#steps.undone = loaded.undone
     const inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
     this.#writer.clock.read(loaded.now)
     this.#turn = new Turn({
@@ -272,7 +273,7 @@ export class TurnRunner implements Execution {
 
   /** What may go out now goes out. The store's clock stands where the write found it. */
   #written(wants: TurnWants): void {
-    this.#params.dispatcher?.send(this.row.id, wants.orders)
+    this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)
     this.#turn.committed(wants.opened, this.#writer.clock.lastReading)
     for (const { output, error } of wants.records)
       this.#historyCharacters += (output?.length ?? 0) + (error?.length ?? 0)

@@ -68,6 +68,7 @@ export class Unwinder implements Execution {
   async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
+    this.#steps.undone = loaded.undone
     this.#seenInbox = Math.max(row.inboxSeq, loaded.inbox.at(-1)?.no ?? 0)
     const replayed = await this.#replay(loaded)
     if (!Array.isArray(replayed)) return this.#writer.block({}, replayed)

@@ -10,7 +10,10 @@ export interface RunLogger {
 
 /** What a step's code is told about its execution. */
 export interface StepContext {
-  /** `<runId>:<seq>`: the same for every attempt, so that it can serve as an idempotency key. */
+  /**
+   * `<runId>:<seq>`: the same for every attempt, so that it can serve as an idempotency key. A step that was undone and
+   * runs again after a requeue has another one, with `~1` behind it, then `~2`, and so has its compensation.
+   */
   readonly id: string
   /** 1 for the first attempt. */
   readonly attempt: number

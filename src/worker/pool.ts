@@ -75,7 +75,7 @@ export class RunPool {
     return {
       owner: this.#params.lease.owner,
       use: (row, input) => {
-        const nothing = { error: null, history: [], waits: [], inbox: [] }
+        const nothing = { error: null, history: [], undone: [], waits: [], inbox: [] }
         void this.#supervise(row, { runId: row.id, input, now: row.createdAt, ...nothing }, null)
       },
       giveBack: () => this.#freeSlot(null),

@@ -24,7 +24,7 @@ function entry(no: number): InboxEntry {
 }
 
 function inbox(...numbers: number[]): LoadedRun {
-  const nothing = { input: null, error: null, history: [], waits: [] }
+  const nothing = { input: null, error: null, history: [], undone: [], waits: [] }
   return { runId: 'r', ...nothing, inbox: numbers.map(entry), now: NOW }
 }
 

@@ -369,6 +369,37 @@ onEach((kind) =>
       assert.deepEqual([run.status, run.errorCode], ['failed', 'cancelled'])
     })
 
+    test('what was undone is done anew under an id of its own, what was not keeps its own, and so do their compensations (DL-9)', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const ids: string[] = []
+      const noted = ({ id }: { id: string }) => void ids.push(id)
+      let failures = 2
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('charge', noted, { compensate: (_output, context) => noted(context) })
+          await ctx.localStep('book', (context) => {
+            noted(context)
+            if (failures-- > 0) throw new FatalError('no seats')
+          })
+        },
+      })
+      await engine.start(MAIN, null, 'r')
+      for (let time = 0; time < 2; time++) {
+        await engine.waitForRun('r')
+        assert.isTrue(await engine.requeue('r'))
+      }
+      const run = await engine.waitForRun('r')
+      assert.equal(run.status, 'completed')
+      assert.deepEqual(ids, [
+        ...['r:0', 'r:1', 'r:-1'],
+        ...['r:0~1', 'r:1', 'r:-1~1'],
+        ...['r:0~2', 'r:1'],
+      ])
+    })
+
     test('gives a run its execution time anew, the same each time', async ({ assert, cleanup }) => {
       cleanup(() => site.close(assert))
       const { app, engine } = await site.app()

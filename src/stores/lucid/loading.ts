@@ -1,4 +1,9 @@
-import type { HistoryRecord, InboxEntry, Wait } from '../../core/history.ts'
+import {
+  type HistoryRecord,
+  type InboxEntry,
+  liveAndUndone,
+  type Wait,
+} from '../../core/history.ts'
 import type { LoadedRun, LoadRequest } from '../../contracts/store.ts'
 import type { Dialect } from './dialect.ts'
 import {
@@ -34,7 +39,8 @@ export async function loadRuns(
       values: [fresh, all],
     },
     history: {
-      sql: `select * from durable_history where generation = 0 and ${isAmong('run_id')}`,
+      sql: `select * from durable_history
+        where (generation = 0 or (kind = 'compensation' and status = 'completed')) and ${isAmong('run_id')}`,
       values: [fresh],
     },
     waits: {
@@ -56,7 +62,7 @@ export async function loadRuns(
       runId,
       input: row.input,
       error: row.error,
-      history: historyOf(runId),
+      ...liveAndUndone(historyOf(runId)),
       waits: waitsOf(runId),
       inbox: inboxOf(runId).filter((entry) => entry.no > inboxAfter),
       now: clock,

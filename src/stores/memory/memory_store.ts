@@ -17,7 +17,12 @@ import type {
 } from '../../contracts/store.ts'
 import type { Write } from '../../core/change_set.ts'
 import type { DispatchKey } from '../../core/dispatch.ts'
-import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
+import {
+  type ChildOutcome,
+  type HistoryRecord,
+  liveAndUndone,
+  type Wait,
+} from '../../core/history.ts'
 import { isTerminal, type RunRow } from '../../core/run.ts'
 import { claimed } from '../../core/transition.ts'
 import { flush } from './flush.ts'
@@ -102,7 +107,7 @@ export class MemoryStore implements Store {
         runId,
         input: resident ? null : payloads.input,
         error: resident ? null : payloads.error,
-        history: resident ? [] : history.live(runId),
+        ...liveAndUndone(resident ? [] : history.all(runId)),
         waits: waits.of(runId),
         inbox: inbox.above(runId, inboxAfter),
         now,
