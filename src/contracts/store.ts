@@ -147,13 +147,15 @@ interface LeaseStore {
   renewWorker(instance: string): Promise<boolean>
   /** Replaces what a worker announces of itself. */
   describeWorker(instance: string, descriptor: string): Promise<void>
-  /** Takes the worker's row away. Its runs must have been released before. */
+  /** Takes the worker's row away. What it still holds is made due, not counted as recoveries. */
   removeWorker(instance: string): Promise<void>
   /**
    * Marks workers whose lease has expired lost and makes their runs due, or parks them. Runs whose next claim is at least
    * the `suspectFrom`th that is counted become suspects (null: none). Resolves to how many workers and runs were found.
    */
   recoverExpired(params?: SuspectRule): Promise<{ workers: number; runs: number }>
+  /** Runs that an instance holds, whether it knows of them or not. */
+  heldBy(instance: string): Promise<RunStanding[]>
   /** Takes the session lock on a stable worker name; null when another live process holds it. */
   lockName(name: string): Promise<NameLock | null>
 }

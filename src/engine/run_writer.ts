@@ -27,6 +27,27 @@ export interface RunWriterParams {
 const FIRST_BLOCK_RETRY_MS = 2_000
 const LAST_BLOCK_RETRY_MS = 300_000
 
+/** One write of a run, under the token of its lease. */
+export function changeSet(
+  { runId, token }: { runId: string; token: number },
+  changes: Changes,
+  end: TurnEnd
+): ChangeSet {
+  return {
+    type: 'turn',
+    runId,
+    token,
+    records: changes.records ?? [],
+    opened: changes.opened ?? [],
+    closed: changes.closed ?? [],
+    seenInbox: changes.seenInbox ?? 0,
+    returned: changes.returned ?? [],
+    children: changes.children ?? [],
+    signals: changes.signals ?? [],
+    end,
+  }
+}
+
 /** Writes one run under its lease, and tells what its ends come to. */
 export class RunWriter {
   readonly clock = new StoreClock()
@@ -44,19 +65,8 @@ export class RunWriter {
   }
 
   async write(changes: Changes, end: TurnEnd): Promise<Answer> {
-    const answer = await this.#params.commits.write({
-      type: 'turn',
-      runId: this.row.id,
-      token: this.row.token,
-      records: changes.records ?? [],
-      opened: changes.opened ?? [],
-      closed: changes.closed ?? [],
-      seenInbox: changes.seenInbox ?? 0,
-      returned: changes.returned ?? [],
-      children: changes.children ?? [],
-      signals: changes.signals ?? [],
-      end,
-    })
+    const { id: runId, token } = this.row
+    const answer = await this.#params.commits.write(changeSet({ runId, token }, changes, end))
     if (answer.type === 'committed') this.clock.read(answer.now)
     return answer
   }

@@ -11,6 +11,7 @@ import { Follower } from '../engine/follower.ts'
 import { RunWriter, type TurnEnding } from '../engine/run_writer.ts'
 import { TurnRunner } from '../engine/turn_runner.ts'
 import { Unwinder } from '../engine/unwinder.ts'
+import type { LeasedRuns } from './lease_check.ts'
 import { Residents } from './residents.ts'
 
 interface PoolParams {
@@ -29,11 +30,12 @@ const LOAD_RETRY_MS = 200
 const RELEASE_GRACE_MS = 5_000
 
 /** The runs that this process executes, each in a slot. A slot is free again when no code of its run is at work. */
-export class RunPool {
+export class RunPool implements LeasedRuns {
   #params: PoolParams
   #execution: ExecutionParams
   #running = new Map<string, Execution>()
-  #suspects = new Set<string>()
+  /** Rows and not ids: a run may come again before the last code of its earlier execution has ended. */
+  #occupants = new Set<RunRow>()
   #residents: Residents
   #occupied = 0
   #isDraining = false
@@ -57,7 +59,7 @@ export class RunPool {
 
   /** Whether a run is executed here that may be what kills its workers. */
   get hasSuspect(): boolean {
-    return this.#suspects.size > 0
+    return [...this.#occupants].some(({ claimKey }) => isSuspectKey(claimKey))
   }
 
   get isEmpty(): boolean {
@@ -75,6 +77,7 @@ export class RunPool {
     return {
       owner: this.#params.lease.owner,
       use: (row, input) => {
+        this.#occupants.add(row)
         const nothing = { error: null, history: [], undone: [], waits: [], inbox: [] }
         void this.#supervise(row, { runId: row.id, input, now: row.createdAt, ...nothing }, null)
       },
@@ -85,7 +88,7 @@ export class RunPool {
   /** Executes claimed runs. Resolves when their histories are loaded. */
   async execute(rows: readonly RunRow[]): Promise<void> {
     this.#occupied += rows.length
-    for (const row of rows) if (isSuspectKey(row.claimKey)) this.#suspects.add(row.id)
+    for (const row of rows) this.#occupants.add(row)
     const kept = new Map<string, TurnRunner>()
     for (const row of rows) {
       const resident = this.#residents.take(row.id)
@@ -100,15 +103,12 @@ export class RunPool {
     }
   }
 
-  /** Ends of runs that somebody else has decided meanwhile are found out here, so that their steps stop. */
-  async discardRevoked(): Promise<void> {
-    const rows = [...this.#running.values()].map(({ row }) => row)
-    if (rows.length === 0) return
-    const standings = await this.#params.store.statusesOf(rows.map(({ id }) => id))
-    for (const { runId, token } of standings) {
-      const running = this.#running.get(runId)
-      if (running && running.row.token < token) this.discardRun(runId)
-    }
+  executing(): RunRow[] {
+    return [...this.#running.values()].map(({ row }) => row)
+  }
+
+  occupying(): ReadonlySet<string> {
+    return new Set([...this.#occupants].map(({ id }) => id))
   }
 
   discardRun(runId: string): void {
@@ -190,7 +190,7 @@ export class RunPool {
       log.error({ err, runId: row.id }, 'A run could not be executed; it is offered again later')
       await new RunWriter(row, this.#params.context).block({}, serializeError(err)).catch(() => {})
     }
-    this.#freeSlot(row.id)
+    this.#freeSlot(row)
   }
 
   /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
@@ -240,9 +240,9 @@ export class RunPool {
     }
   }
 
-  #freeSlot(runId: string | null): void {
+  #freeSlot(row: RunRow | null): void {
     this.#occupied--
-    if (runId !== null) this.#suspects.delete(runId)
+    if (row) this.#occupants.delete(row)
     if (this.isEmpty) this.#emptied.resolve()
     this.#params.onFree()
   }

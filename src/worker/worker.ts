@@ -5,11 +5,13 @@ import { claimKey, suspectKey } from '../core/name.ts'
 import { suspectFrom } from '../core/recovery.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
+import { changeSet } from '../engine/run_writer.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
 import { RouteCheck } from '../maintenance/route_check.ts'
 import { timeouts } from '../maintenance/timeouts.ts'
 import { Claims } from './claims.ts'
+import { LeaseCheck } from './lease_check.ts'
 import { Loop, type Pass } from './loop.ts'
 import { RunPool } from './pool.ts'
 import { WorkerSession } from './session.ts'
@@ -80,14 +82,8 @@ export class DurableWorker implements Starter {
   async #assemble(store: Store): Promise<Parts> {
     const context = this.#context
     const { news, registry } = context
-    const {
-      leaseMs,
-      hangMs,
-      pollMs,
-      idlePollMs,
-      maxRecoveryAttempts: cap,
-      worker,
-    } = context.options
+    const { leaseMs, hangMs, pollMs, idlePollMs } = context.options
+    const { maxRecoveryAttempts: cap, worker } = context.options
     const onError = (err: unknown) => context.log.warn({ err }, 'A pass has failed; trying again')
     const { name, lock } = await lockWorkerName(store, this.#params.name ?? worker.name)
     const session = new WorkerSession({
@@ -137,7 +133,7 @@ export class DurableWorker implements Starter {
   #upkeep(parts: Pick<Parts, 'store' | 'session' | 'pool' | 'claims'>): MaintenanceTask[] {
     const { store, session, pool, claims } = parts
     const { engine } = this.#params
-    const { log, options } = this.#context
+    const { log, options, commits } = this.#context
     const { leaseMs, pollMs, idlePollMs } = options
     const recoveries = recovery({
       recover: () => engine.recoverIncomplete(),
@@ -152,12 +148,12 @@ export class DurableWorker implements Starter {
       cancel: (runId) => engine.timeOut(runId),
       intervalMs: pollMs,
     })
-    const revoked: MaintenanceTask = {
-      name: 'revoked runs',
-      intervalMs: idlePollMs,
-      runOnce: () => pool.discardRevoked(),
-    }
-    return [recoveries, sweeps, revoked]
+    const check = new LeaseCheck({
+      ...{ store, lease: session, runs: pool, leaseMs, log },
+      release: (run) => commits.write(changeSet(run, {}, { kind: 'release' })),
+    })
+    const leases = { name: 'leases', intervalMs: idlePollMs, runOnce: () => check.runOnce() }
+    return [recoveries, sweeps, leases]
   }
 
   /** What it is. Once it has been started. */

@@ -80,6 +80,23 @@ test.group('Leases that a process knows of', () => {
     })
   }
 
+  test('what the store no longer holds for the instance is forgotten, what came meanwhile is not', ({
+    assert,
+  }) => {
+    const kept = heldRun('kept', { token: 1 })
+    const leases = holding(heldRun('taken', { token: 1 }), heldRun('again', { token: 1 }), kept)
+    leases.sending([startLeased('starting')])
+    const compare = leases.comparing('w1')
+    const again = heldRun('again', { token: 3 })
+    const late = heldRun('late', { token: 1 })
+    leases.claimed([again, late])
+    const { claimKey, status, token } = kept
+    compare([{ runId: 'kept', claimKey, status, token }])
+    assert.isTrue(leases.mayHaveParent('taken'))
+    for (const row of [kept, again, late]) assert.isTrue(isKnown(leases, row), row.id)
+    assert.isFalse(leases.mayHaveParent('starting'))
+  })
+
   test('a start that is under way is known', ({ assert }) => {
     const leases = new KnownLeases()
     leases.sending([startLeased('r')])

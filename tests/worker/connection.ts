@@ -87,5 +87,6 @@ const METHODS: readonly Method[] = [
   'recoverExpired',
   'getRun',
   'statusesOf',
+  'heldBy',
   'now',
 ]

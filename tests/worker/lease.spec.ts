@@ -6,6 +6,7 @@ import { Cluster, THREE } from './cluster.ts'
 import type { Connection } from './connection.ts'
 import { DATABASES } from './databases.ts'
 import { endOf, factsOf } from './run_facts.ts'
+import { storedRun } from './stored_run.ts'
 import { until } from './until.ts'
 
 const LEASE_MS = 600
@@ -234,6 +235,22 @@ for (const kind of Object.keys(DATABASES))
       await connection.called('renewWorker', 2)
       assert.equal(gates[1].arrived, 0)
       assert.deepEqual(await engine.findStranded(), [])
+    })
+
+    test('a run that a live worker holds without knowing of it is released uncounted, and executed (P4)', async ({
+      assert,
+    }) => {
+      const { app, engine, openAll } = await application()
+      await app.work()
+      const [worker] = await engine.listWorkers()
+      const store = await cluster.store()
+      if (!worker) throw new Error('There is no worker')
+      await store.commit([storedRun(THREE.name, { id: 'r', leaseTo: worker.instance })])
+      openAll()
+      const end = await endOf(engine, 'r')
+      assert.equal(end.status, 'completed')
+      assert.equal(end.recoveryAttempts, 0)
+      assert.lengthOf(end.records, 3)
     })
 
     test('the name of a live worker is refused to another one', async ({ assert }) => {

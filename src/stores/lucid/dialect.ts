@@ -1,7 +1,7 @@
 import type { QueryClientContract } from '@adonisjs/lucid/types/database'
 import type { FlushNews, Write } from '../../core/change_set.ts'
 import type { RunRow } from '../../core/run.ts'
-import type { ClaimRequest, Flush, NameLock } from '../../contracts/store.ts'
+import type { ClaimRequest, Flush, NameLock, RunStanding } from '../../contracts/store.ts'
 
 /** What is bound to a `?` of a statement. */
 export type Value = string | number | null
@@ -53,6 +53,8 @@ export interface Dialect {
   /** A worker of this process has announced itself; it goes, or others have found it lost. */
   announced(instance: string): void
   withdrawn(instance: string): void
+  /** What an instance holds is about to be read; the returned function is told what it is. */
+  comparing(instance: string): (held: readonly RunStanding[]) => void
   lockName(name: string): Promise<NameLock | null>
   /** Whether the locks on names exclude others; only then does a name say whose runs may be taken over. */
   readonly locksNames: boolean

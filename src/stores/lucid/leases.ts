@@ -1,5 +1,6 @@
-import type { NewWorker, SuspectRule, WorkerRow } from '../../contracts/store.ts'
+import type { NewWorker, RunStanding, SuspectRule, WorkerRow } from '../../contracts/store.ts'
 import type { Dialect, Fragments, Statement, Value } from './dialect.ts'
+import { readHeld } from './run_details.ts'
 
 /**
  * Makes the runs of lost workers due, as `orphaned` of core/transition does. Also those that a worker took after it
@@ -22,13 +23,13 @@ function orphanRuns(
   })
 }
 
-/** Runs of lost workers that do not count: suspended, so that their pickup is no recovery. Before `orphanRuns`. */
-function handBackRuns({ now, update }: Fragments, lostWorkers: string): string {
+/** Makes what these instances hold due: suspended, so that the pickup is no recovery. */
+function handBackRuns({ now, update }: Fragments, instances: string): string {
   return update({
     table: 'durable_runs',
     key: 'id',
     set: `due_at = ${now}, updated_at = ${now}, status = 'suspended', owner = null, wake_seq = null`,
-    where: `owner in (${lostWorkers} and counted = 0) and due_at is null`,
+    where: `owner in (${instances}) and due_at is null`,
   })
 }
 
@@ -90,7 +91,7 @@ function passOnRuns(
 ): Statement[] {
   const { lostWorkers, values, suspectFrom } = params
   const statements = [
-    handBackRuns(sql, lostWorkers),
+    handBackRuns(sql, `${lostWorkers} and counted = 0`),
     suspectBystanders(sql, lostWorkers),
     ...parkRuns(sql, lostWorkers),
     orphanRuns(sql, { lostWorkers, suspectFrom }),
@@ -172,9 +173,18 @@ export class Leases {
 
   async remove(instance: string): Promise<void> {
     this.#dialect.withdrawn(instance)
+    const values = [instance]
     await this.#dialect.write([
-      { sql: 'delete from durable_workers where instance = ?', values: [instance] },
+      { sql: handBackRuns(this.#dialect.sql, '?'), values },
+      { sql: 'delete from durable_workers where instance = ?', values },
     ])
+  }
+
+  async held(instance: string): Promise<RunStanding[]> {
+    const compare = this.#dialect.comparing(instance)
+    const held = await readHeld(this.#dialect, instance)
+    compare(held)
+    return held
   }
 
   /** Looks first without the write lock. */

@@ -238,6 +238,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return this.#leases.recoverExpired(params)
   }
 
+  heldBy(instance: string): Promise<RunStanding[]> {
+    return this.#leases.held(instance)
+  }
+
   lockName(name: string): Promise<NameLock | null> {
     return this.#dialect.lockName(name)
   }

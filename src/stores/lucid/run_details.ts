@@ -20,6 +20,8 @@ const MARKS = `select tag as name, null as value from durable_tags where run_id 
 const RECORDS = 'select * from durable_history where run_id = ? order by generation, seq'
 const WAITS = `select ${WAIT_COLUMNS} from durable_waits where run_id = ? order by seq`
 
+const STANDINGS = 'select id, claim_key, status, token from durable_runs'
+
 /** A run with its payloads, tags and search attributes. */
 export async function readRun(dialect: Dialect, runId: string): Promise<StoredRun | null> {
   const values = [runId]
@@ -61,18 +63,31 @@ export async function readStandings(
   runIds: readonly string[]
 ): Promise<RunStanding[]> {
   if (runIds.length === 0) return []
-  const rows = await dialect.read<{
-    id: string
-    claim_key: string
-    status: RunStatus
-    token: number
-  }>({
-    sql: `select id, claim_key, status, token from durable_runs where id in (${dialect.sql.texts})`,
+  const rows = await dialect.read<StandingColumns>({
+    sql: `${STANDINGS} where id in (${dialect.sql.texts})`,
     values: [JSON.stringify(runIds)],
   })
-  return rows.map(({ id: runId, claim_key: claimKey, status, token }) => ({
-    ...{ runId, claimKey, status, token },
-  }))
+  return rows.map(toStanding)
+}
+
+/** The runs that an instance holds; only a running run has an owner. */
+export async function readHeld(dialect: Dialect, instance: string): Promise<RunStanding[]> {
+  const rows = await dialect.read<StandingColumns>({
+    sql: `${STANDINGS} where owner = ? and due_at is null`,
+    values: [instance],
+  })
+  return rows.map(toStanding)
+}
+
+interface StandingColumns {
+  id: string
+  claim_key: string
+  status: RunStatus
+  token: number
+}
+
+function toStanding({ id, claim_key: claimKey, status, token }: StandingColumns): RunStanding {
+  return { runId: id, claimKey, status, token }
 }
 
 /** What runs failed with, and nothing else of their payloads. */

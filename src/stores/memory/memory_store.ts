@@ -180,6 +180,7 @@ export class MemoryStore implements Store {
   }
 
   async removeWorker(instance: string): Promise<void> {
+    if (this.database.handBack(instance) > 0) this.database.changed(this)
     this.database.workers.remove(instance)
   }
 
@@ -197,6 +198,11 @@ export class MemoryStore implements Store {
     )
     if (runs > 0) this.database.changed(this)
     return { workers: expired.length, runs }
+  }
+
+  async heldBy(instance: string): Promise<RunStanding[]> {
+    const rows = this.database.runs.ownedBy(instance)
+    return rows.filter(({ dueAt }) => dueAt === null).map(standingOf)
   }
 
   async lockName(name: string): Promise<NameLock | null> {
@@ -223,9 +229,7 @@ export class MemoryStore implements Store {
 
   async statusesOf(runIds: readonly string[]): Promise<RunStanding[]> {
     const rows = [...new Set(runIds)].map((id) => this.database.runs.get(id))
-    return rows
-      .filter((row) => row !== undefined)
-      .map(({ id, claimKey, status, token }) => ({ runId: id, claimKey, status, token }))
+    return rows.filter((row) => row !== undefined).map(standingOf)
   }
 
   async errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
@@ -260,4 +264,8 @@ export class MemoryStore implements Store {
       .flatMap((row) => (row.parent?.seq === seq ? [{ ...row, index: row.parent.index }] : []))
       .sort((a, b) => a.index - b.index)
   }
+}
+
+function standingOf({ id, claimKey, status, token }: RunRow): RunStanding {
+  return { runId: id, claimKey, status, token }
 }

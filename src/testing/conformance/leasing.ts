@@ -135,6 +135,29 @@ export function leasingChecks(check: Check) {
     await db.store.removeWorker('w1')
   })
 
+  check('says which runs an instance holds', async (db) => {
+    const row = await db.running('r1')
+    await db.registerWorker('w2')
+    await db.pending('r2')
+    await db.claim({ owner: 'w2' })
+    await db.waiting('asleep', 'go')
+    const { claimKey, status, token } = row
+    assert.deepEqual(await db.store.heldBy('w1'), [{ runId: 'r1', claimKey, status, token }])
+    await db.store.advanceClock(LEASE_MS)
+    await db.store.recoverExpired()
+    assert.deepEqual(await db.store.heldBy('w1'), [])
+    assert.deepEqual(await db.store.heldBy('unknown'), [])
+  })
+
+  check('makes what a worker still holds due when it is removed, uncounted (P4)', async (db) => {
+    await db.running('r1')
+    await db.store.removeWorker('w1')
+    assert.ok(await db.isDue('r1'))
+    await db.registerWorker('w2')
+    const [row] = await db.claim({ owner: 'w2' })
+    assert.deepEqual([row?.id, row?.recoveryAttempts], ['r1', 0])
+  })
+
   check('gives a name to one connection at a time', async (db) => {
     const other = await db.another()
     const lock = await db.store.lockName('host:1')

@@ -2,7 +2,7 @@ import type { Database } from '@adonisjs/lucid/database'
 import { randomUUID } from 'node:crypto'
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
 import type { RunRow } from '../../../core/run.ts'
-import type { ClaimRequest, Flush, NameLock } from '../../../contracts/store.ts'
+import type { ClaimRequest, Flush, NameLock, RunStanding } from '../../../contracts/store.ts'
 import type { Client, Dialect, Statement } from '../dialect.ts'
 import { addEngineConnection, type EngineConnection } from '../engine_connection.ts'
 import { type RunColumns, toRun } from '../run_rows.ts'
@@ -227,6 +227,10 @@ export class PostgresDialect implements Dialect {
   withdrawn(instance: string): void {
     this.#notices.removed(instance)
     this.#leases.withdrawn(instance)
+  }
+
+  comparing(instance: string): (held: readonly RunStanding[]) => void {
+    return this.#leases.comparing(instance)
   }
 
   /** Without sessions of its own a process cannot hold a name: every one is given, and none is exclusive. */

@@ -1,4 +1,5 @@
 import type { Answer, StartWrite, TurnEnd, Write } from '../../../core/change_set.ts'
+import type { RunStanding } from '../../../contracts/store.ts'
 import type { RunRow } from '../../../core/run.ts'
 
 /** Ends of a turn after which the run goes on under the same lease. */
@@ -83,6 +84,21 @@ export class KnownLeases {
     const unknown = held.filter(({ id, token }) => this.#held.get(id)?.token !== token)
     this.claimed(unknown)
     return unknown
+  }
+
+  /**
+   * What the instance holds is about to be read; the returned function forgets what is known now and is not among it:
+   * others have taken it away, and nobody said so.
+   */
+  comparing(instance: string): (held: readonly RunStanding[]) => void {
+    const known = [...this.#held].filter(
+      ([, { owner, isAnswered }]) => owner === instance && isAnswered
+    )
+    const tokens = known.map(([runId, { token }]) => [runId, token] as const)
+    return (held) => {
+      const found = new Set(held.map(({ runId }) => runId))
+      for (const [runId, token] of tokens) if (!found.has(runId)) this.#forget(runId, token)
+    }
   }
 
   #forget(runId: string, token: number): void {

@@ -87,6 +87,10 @@ export class SqliteDialect implements Dialect {
 
   withdrawn(): void {}
 
+  comparing(): () => void {
+    return () => {}
+  }
+
   /** They see it in the file. */
   async tellThrough(): Promise<void> {}
 
