@@ -26,6 +26,7 @@ export interface RunWriterParams {
 
 const FIRST_BLOCK_RETRY_MS = 2_000
 const LAST_BLOCK_RETRY_MS = 300_000
+const FOREIGN_RETRY_MS = 86_400_000
 
 /** One write of a run, under the token of its lease. */
 export function changeSet(
@@ -129,7 +130,10 @@ export class RunWriter {
   block(changes: Changes, error: SerializedError): Promise<TurnEnding> {
     const age = this.clock.estimate() - (this.row.startedAt ?? this.row.createdAt)
     const lastMs = this.#params.inDevelopment ? FIRST_BLOCK_RETRY_MS : LAST_BLOCK_RETRY_MS
-    const retryIn = Math.min(Math.max(age, FIRST_BLOCK_RETRY_MS), lastMs)
+    const growing = Math.min(Math.max(age, FIRST_BLOCK_RETRY_MS), lastMs)
+    // What the body awaited has an effect at every attempt, and this build will never do without.
+    const isHopeless = error.code === 'foreign_await' && !this.#params.inDevelopment
+    const retryIn = isHopeless ? FOREIGN_RETRY_MS : growing
     return this.end(changes, { ...this.failWith(error), kind: 'block', retryIn })
   }
 

@@ -1,4 +1,4 @@
-import { clearInterval, setInterval } from 'node:timers'
+import timers from 'node:timers'
 import { RUN_EVENT_NAMES, type RunEventName } from '../engine/events.ts'
 import { type EmitsRunEvents, type WorkEvent, workEvent } from './run_log.ts'
 
@@ -25,10 +25,17 @@ export class WorkReport {
   readonly #output: WorkOutput
   readonly #leaves: (() => void)[]
   readonly #timer: NodeJS.Timeout
+  readonly #clock: Pick<typeof timers, 'setInterval' | 'clearInterval'>
   #summarised = ''
 
-  constructor(engine: EmitsRunEvents, output: WorkOutput) {
+  /** @param clock what the intervals are measured by */
+  constructor(
+    engine: EmitsRunEvents,
+    output: WorkOutput,
+    clock: Pick<typeof timers, 'setInterval' | 'clearInterval'> = timers
+  ) {
     this.#output = output
+    this.#clock = clock
     this.#leaves = RUN_EVENT_NAMES.map((name) =>
       engine.on(name, (facts) => {
         this.counts[kindOf(name)]++
@@ -36,7 +43,7 @@ export class WorkReport {
       })
     )
     this.#summarised = JSON.stringify(this.counts)
-    this.#timer = setInterval(() => this.#summarise(), SUMMARY_MS)
+    this.#timer = clock.setInterval(() => this.#summarise(), SUMMARY_MS)
     this.#timer.unref()
   }
 
@@ -49,7 +56,7 @@ export class WorkReport {
 
   /** Ends with a summary, if something happened since the last one. Idempotent. */
   stop(): void {
-    clearInterval(this.#timer)
+    this.#clock.clearInterval(this.#timer)
     for (const leave of this.#leaves.splice(0)) leave()
     this.#summarise()
   }

@@ -210,6 +210,11 @@ test.group('Failure routes | registration', () => {
     ],
     ['an empty code', [{ code: '', workflow: 'x' }], /invalid code, ""/],
     ['a code that is a number', [{ code: 12, workflow: 'x' }], /invalid code, "12"/],
+    [
+      'a misspelt key, which would make the route take every failure',
+      [{ codes: 'x', workflow: 'h' }],
+      /has the key "codes", which does not exist. Did you mean "code"\?/,
+    ],
     ['a route to nothing', [{ code: 'x' }], /route for "x" in "onError" does not name a workflow/],
     [
       'a route to a number',

@@ -76,6 +76,16 @@ test.group('Awaiting what ctx did not give', (group) => {
     assert.equal(run.error!.code, 'foreign_await')
   })
 
+  test('what it awaited is not awaited again before a day has passed or a worker starts', async ({
+    assert,
+  }) => {
+    const run = await outcome(async (ctx) => {
+      await nextImmediate()
+      return ctx.now()
+    })
+    assert.isAtLeast(run.dueAt! - run.updatedAt, 86_000_000)
+  })
+
   test('microtasks, nextTick and promises that ctx gave are awaited at will', async ({
     assert,
   }) => {

@@ -47,10 +47,8 @@ test.group('Work report', () => {
     cleanup(() => mock.timers.reset())
     const emitter = new RunEventEmitter(() => {})
     const summaries: WorkCounts[] = []
-    const report = new WorkReport(emitter, {
-      event() {},
-      summary: (counts) => summaries.push({ ...counts }),
-    })
+    const output = { event() {}, summary: (counts: WorkCounts) => summaries.push({ ...counts }) }
+    const report = new WorkReport(emitter, output, globalThis)
     cleanup(() => report.stop())
     mock.timers.tick(30_000)
     assert.isEmpty(summaries)
