@@ -3,6 +3,7 @@ import type { FlushNews, StartWrite, Write } from '../../core/change_set.ts'
 import type { DispatchKey } from '../../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, Wait } from '../../core/history.ts'
 import { PRIORITIES, RUN_FORMAT, type RunRow } from '../../core/run.ts'
+import { the } from '../../core/present.ts'
 import { created } from '../../core/transition.ts'
 import { E_SCHEMA_BEHIND, E_SCHEMA_MISSING } from '../../errors.ts'
 import type {
@@ -115,7 +116,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
   async now(): Promise<number> {
     const sql = `select ${this.#dialect.sql.now} as now`
     const [row] = await this.#dialect.read<{ now: number }>({ sql, values: [] })
-    return row?.now ?? 0
+    return the(row, 'the clock of the store').now
   }
 
   async advanceClock(ms: number): Promise<void> {

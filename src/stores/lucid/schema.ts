@@ -45,7 +45,9 @@ export function versionOfShape(found: readonly { table: string; column: string }
 }
 
 function tablesOf(version: number): readonly Table[] {
-  return TABLES_OF_VERSION.get(version) ?? []
+  const tables = TABLES_OF_VERSION.get(version)
+  if (tables) return tables
+  throw new E_INVALID_CONFIG(['store', `durable has no tables of version ${version}`])
 }
 
 /** What writes a table in the language of the database that the builder belongs to. */

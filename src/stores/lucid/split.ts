@@ -1,4 +1,5 @@
 import type { Answer, FlushNews, Write } from '../../core/change_set.ts'
+import { the } from '../../core/present.ts'
 import type { Flush } from '../../contracts/store.ts'
 
 /** What became of some writes of a batch: applied, or refused by the database for what is in them. */
@@ -45,7 +46,7 @@ function* splitSteps(writes: readonly Write[]): Generator<readonly Write[], Flus
       const { answers, news: told } = attempt.flush
       news.push(told)
       for (const [at, answer] of answers.entries())
-        answered.push({ index: placed[at]?.index ?? 0, answer })
+        answered.push({ index: the(placed[at], 'the write of an answer').index, answer })
     } else if (some.length === 1) {
       const answer: Answer = { type: 'refused', error: attempt.refused }
       for (const { index } of placed) answered.push({ index, answer })

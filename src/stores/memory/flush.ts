@@ -1,5 +1,6 @@
 import type { Flush } from '../../contracts/store.ts'
 import type { Answer, Write } from '../../core/change_set.ts'
+import { the } from '../../core/present.ts'
 import { foldBatch } from '../../core/fold.ts'
 import type { MemoryDatabase } from './memory_database.ts'
 
@@ -26,11 +27,11 @@ function inOrder(
   given: { refused: ReadonlyMap<string, Error>; answers: readonly Answer[] }
 ): Answer[] {
   const left = given.answers.values()
-  return writes.flatMap((write) => {
+  return writes.map((write) => {
     const error = given.refused.get(runOf(write) ?? '')
-    if (error) return [{ type: 'refused' as const, error }]
-    const { value } = left.next()
-    return value ? [value] : []
+    return error
+      ? { type: 'refused' as const, error }
+      : the(left.next().value, 'the answer to a write')
   })
 }
 

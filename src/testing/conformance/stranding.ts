@@ -169,7 +169,7 @@ export function strandingChecks(check: Check) {
       await db.corrupt.forgetOwner('r1')
       await expectStranded(db, { r1: 'unknown_owner' })
       await db.store.removeWorker('w1')
-      await expectStranded(db, { r1: 'unknown_owner', r2: 'unknown_owner' })
+      await expectStranded(db, { r1: 'unknown_owner' })
     },
     { strands: true }
   )

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
+import { the } from '../../../core/present.ts'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import { keyOf } from '../split.ts'
 import { type ErrorClass, errorClass } from './error_class.ts'
@@ -163,7 +164,7 @@ export class HeldLane {
     if (later.length > 0) this.#runs.set(key, later)
     else this.#runs.delete(key)
     for (const [index, { answer }] of waiting.entries())
-      answer.resolve(answerOf(index) ?? { type: 'lost' })
+      answer.resolve(the(answerOf(index), 'the answer to a write'))
   }
 
   #giveUpCallers(key: string): void {

@@ -1,6 +1,7 @@
 import type { Write } from '../../../core/change_set.ts'
 import type { KeptSignal, LockedState, Waiter } from '../../../core/fold.ts'
 import type { SignalEntry } from '../../../core/history.ts'
+import { the } from '../../../core/present.ts'
 import type { RunRow } from '../../../core/run.ts'
 import { type InboxColumns, toSignal } from '../operation_rows.ts'
 import { type RunColumns, runColumns, toRun } from '../run_rows.ts'
@@ -99,7 +100,7 @@ export class LockedRows implements LockedState {
     )
     for (const row of rows<RunColumns>('locked')) this.locked.set(row.id, toRun(row))
     const read = rows<{ now: number } & (RunColumns | { id: null })>('readable')
-    this.now = read[0]?.now ?? 0
+    this.now = the(read[0], 'the clock of the store').now
     for (const row of read) if (row.id !== null) this.#read.set(row.id, toRun(row))
     this.#unread = grouped(rows<InboxColumns & { kind: 'signal' }>('unread'), (row) => [
       row.run_id,

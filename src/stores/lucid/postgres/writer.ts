@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../../../core/change_set.ts'
+import { the } from '../../../core/present.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { applySplitInTurn, type Attempt, mergedNews } from '../split.ts'
 import { type ErrorClass, errorClass } from './error_class.ts'
@@ -12,6 +13,8 @@ import type { Notices } from './notices.ts'
 import type { PostgresSession } from './session.ts'
 
 const MAX_CONFLICTS = 10
+/** What is missing where it is. */
+const ANSWER = 'the answer to a write'
 const FIRST_PAUSE_MS = 20
 const LAST_PAUSE_MS = 500
 
@@ -48,8 +51,8 @@ export class PostgresWriter {
       const answered = flush.answers.values()
       const isFree = new Set(free)
       const answerOf = (write: Write) =>
-        isFree.has(write) ? (answered.next().value ?? []) : this.#wait(write)
-      return { answers: writes.flatMap(answerOf), news: flush.news }
+        isFree.has(write) ? the(answered.next().value, ANSWER) : this.#wait(write)
+      return { answers: writes.map(answerOf), news: flush.news }
     }
     try {
       return await this.#settle(writes)
@@ -134,7 +137,7 @@ export class PostgresWriter {
     const rest = await this.#settle(left, { isFused: false })
     const added = rest.answers.values()
     return {
-      answers: answers.flatMap((answer) => answer ?? added.next().value ?? []),
+      answers: answers.map((answer) => answer ?? the(added.next().value, ANSWER)),
       news: mergedNews([news, rest.news]),
     }
   }
@@ -148,9 +151,9 @@ export class PostgresWriter {
         const { answers, news } =
           free.length === 0 ? NOTHING : await this.#fold(free, { skipLocked: true })
         const answered = answers.values()
-        const answerOf = (write: Write): Answer | [] =>
-          held.has(write) ? this.#wait(write) : (answered.next().value ?? [])
-        return { answers: writes.flatMap(answerOf), news }
+        const answerOf = (write: Write): Answer =>
+          held.has(write) ? this.#wait(write) : the(answered.next().value, ANSWER)
+        return { answers: writes.map(answerOf), news }
       } catch (error) {
         const found = heldWrites(free, error)
         if (found.length === 0) throw error

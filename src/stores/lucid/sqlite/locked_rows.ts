@@ -1,6 +1,7 @@
 import type { Write } from '../../../core/change_set.ts'
 import type { KeptSignal, LockedState, Waiter } from '../../../core/fold.ts'
 import type { SignalEntry } from '../../../core/history.ts'
+import { the } from '../../../core/present.ts'
 import type { RunRow } from '../../../core/run.ts'
 import { type InboxColumns, toSignal } from '../operation_rows.ts'
 import { type RunColumns, runColumns, toRun } from '../run_rows.ts'
@@ -40,7 +41,7 @@ export class LockedRows implements LockedState {
       sql: CLOCK_AND_RUNS,
       values: [ids],
     })
-    this.now = rows[0]?.now ?? 0
+    this.now = the(rows[0], 'the clock of the store').now
     for (const row of rows)
       if (row.wanted !== null) this.#runs.set(row.wanted, isRun(row) ? toRun(row) : undefined)
   }
