@@ -50,7 +50,7 @@ export class PostgresDeadlineError extends Error {
 }
 
 /** The driver could not send a value: a text that is too long for a message, or one of no type it knows. */
-export class PostgresValueError extends Error {
+class PostgresValueError extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause })
   }

@@ -29,7 +29,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** The driver cannot bind a value: it is too large, or of no type that it knows. */
-export class SqliteValueError extends Error {
+class SqliteValueError extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause })
   }
