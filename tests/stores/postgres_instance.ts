@@ -56,6 +56,15 @@ export class PostgresInstance {
     await this.#control('restart', ['-m', mode])
   }
 
+  /** Ends without a goodbye to anybody, and stays away. */
+  async goAway(): Promise<void> {
+    await this.#control('stop', ['-m', 'immediate'])
+  }
+
+  async comeBack(): Promise<void> {
+    await this.#control('start')
+  }
+
   /** What the server has logged. */
   log(): Promise<string> {
     return readFile(join(this.#directory, 'log'), 'utf8')
