@@ -36,7 +36,7 @@ export class RunPool implements LeasedRuns {
   #running = new Map<string, Execution>()
   /** Rows and not ids: a run may come again before the last code of its earlier execution has ended. */
   #occupants = new Set<RunRow>()
-  #residents: Residents
+  #residents: Residents<TurnRunner>
   #occupied = 0
   #isDraining = false
   #emptied = Promise.withResolvers<void>()

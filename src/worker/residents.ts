@@ -1,11 +1,17 @@
-import type { TurnRunner } from '../engine/turn_runner.ts'
+/** A suspended run as it is kept in memory. */
+interface Resident {
+  readonly row: { readonly id: string; readonly token: number }
+  /** Characters of recorded payloads that it keeps. */
+  readonly historyCharacters: number
+  discard(reason: Error): void
+}
 
 /**
  * Suspended runs kept in memory, so that waking them replays nothing. Bounded by number and by bytes of history;
- * the one that was used longest ago goes first, which is always safe.
+ * the one that was kept longest ago goes first, which is always safe.
  */
-export class Residents {
-  #runs = new Map<string, TurnRunner>()
+export class Residents<Runner extends Resident> {
+  #runs = new Map<string, Runner>()
   #bytes = 0
   #limits: { runs: number; bytes: number }
 
@@ -13,16 +19,27 @@ export class Residents {
     this.#limits = limits
   }
 
-  keep(runner: TurnRunner): void {
-    this.#runs.set(runner.row.id, runner)
+  /**
+   * A run may have been claimed again before this process has heard of its suspension, and have been suspended under
+   * that lease too: the later one is kept.
+   */
+  keep(runner: Runner): void {
+    const { id, token } = runner.row
+    const other = this.take(id)
+    if (other && other.row.token > token) {
+      runner.discard(new Error('The run has gone on under a later lease'))
+      return this.keep(other)
+    }
+    other?.discard(new Error('The run has gone on under a later lease'))
+    this.#runs.set(id, runner)
     this.#bytes += sizeOf(runner)
-    for (const id of this.#runs.keys()) {
+    for (const oldest of this.#runs.keys()) {
       if (this.#runs.size <= this.#limits.runs && this.#bytes <= this.#limits.bytes) break
-      this.take(id)?.discard(new Error('The run is no longer kept in memory'))
+      this.take(oldest)?.discard(new Error('The run is no longer kept in memory'))
     }
   }
 
-  take(runId: string): TurnRunner | undefined {
+  take(runId: string): Runner | undefined {
     const runner = this.#runs.get(runId)
     if (!runner) return undefined
     this.#runs.delete(runId)
@@ -36,6 +53,6 @@ export class Residents {
 }
 
 /** Text of the recorded payloads, of which replay keeps the values as well. */
-function sizeOf(runner: TurnRunner): number {
-  return 2 * runner.historyCharacters
+function sizeOf({ historyCharacters }: Resident): number {
+  return 2 * historyCharacters
 }
