@@ -193,10 +193,13 @@ export const RULES: readonly Rule[] = [
     replace: [
       [
         "const answer = await this.#writer.write(wants, { kind: 'continue' })",
-        `this.#params.dispatcher?.send(this.row.id, wants.orders)
+        `this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)
       const answer = await this.#writer.write({ ...wants }, { kind: 'continue' })`,
       ],
-      ['this.#params.dispatcher?.send(this.row.id, wants.orders)\n    this.#turn', 'this.#turn'],
+      [
+        'this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)\n    this.#turn',
+        'this.#turn',
+      ],
     ],
     shownBy: ['bodies'],
   },
