@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StoredRun } from '../../src/contracts/store.ts'
-import type { HistoryRecord, Wait } from '../../src/core/history.ts'
+import { type HistoryRecord, liveAndUndone, stepId, type Wait } from '../../src/core/history.ts'
 import type { CrashMoment, CrashPoint } from '../../src/testing/crash_store.ts'
 import type { CrashDatabases } from './crash_databases.ts'
 import { type CrashDatabase, withStore } from './crash_database.ts'
@@ -167,18 +167,29 @@ export class CrashPoints {
 /** Attempts of steps whose end the database knows of. */
 function recordedAttempts({ runs }: Picture): Set<string> {
   const known = new Set<string>()
+  const add = (step: string, { attempts, from }: { attempts: number; from: number }) => {
+    for (let attempt = 1; attempt <= attempts; attempt++) known.add(attemptId(step, from + attempt))
+  }
   for (const [runId, { records, waits }] of runs) {
     const isRequeued = records.some(({ generation }) => generation > 0)
-    for (const { seq, attempts } of [...records, ...waits])
-      for (let attempt = 1; attempt <= attempts; attempt++)
-        known.add(attemptId(`${runId}:${seq}`, attempt))
-    // What a requeued run has recorded since it did in its second life.
-    for (const { seq, attempts, generation } of records)
-      if (isRequeued && generation === 0)
-        for (let attempt = 1; attempt <= attempts; attempt++)
-          known.add(attemptId(`${runId}:${seq}`, LIFE + attempt))
+    for (const { seq, attempts, generation } of records) {
+      const step = stepId(runId, seq, undoneBefore(records, generation))
+      add(step, { attempts, from: 0 })
+      // What a requeued run has recorded since it did in its second life.
+      if (isRequeued && generation === 0) add(step, { attempts, from: LIFE })
+    }
+    for (const { seq, attempts } of waits)
+      add(stepId(runId, seq, undoneBefore(records, 0)), { attempts, from: 0 })
   }
   return known
+}
+
+/** Positions that were undone before a generation began. */
+function undoneBefore(records: readonly HistoryRecord[], generation: number): number[] {
+  const earlier = records.filter(
+    (record) => generation === 0 || (record.generation > 0 && record.generation < generation)
+  )
+  return liveAndUndone(earlier).undone
 }
 
 /** Attempts that had an effect and no record: those that were in flight. */
