@@ -9,7 +9,7 @@ import type { SearchAttributes } from '../core/search_attributes.ts'
 import { checkStepTerms } from '../core/step_terms.ts'
 import { E_NESTED_OPERATION } from '../errors.ts'
 import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
-import type { RunLogger, StepCall, StepContext, StepOptions } from '../types/step.ts'
+import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
 import type { Compensation, Operation } from './operation.ts'
 import { allOperation } from './operations/all.ts'
@@ -47,17 +47,9 @@ export interface ContextParams {
   stepStamp: (fn: unknown) => string | null
   workflow: (target: WorkflowTarget) => NamedWorkflow
   /** Null, the default: every step is executed beside its body. */
-  dispatching?: (Dispatching & RemoteSteps) | null
+  dispatching?: Dispatching | null
   /** Search attributes as they are stored; rejects with SchemaValidationError. */
   checkAttributes: (values: unknown) => Promise<unknown>
-}
-
-/** What is known here of the steps that are left to others. */
-interface RemoteSteps {
-  /** Whether a handler for the step is registered here. */
-  isKnown: (step: string) => boolean
-  /** What its definition says, where it is known. */
-  optionsOf: (step: string) => Pick<StepOptions, 'retries' | 'timeoutMs' | 'backoffMs'>
 }
 
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
@@ -89,7 +81,10 @@ export class RunContext implements WorkflowCtx {
       const work = { input: this.#encode(input, 'input', `step "${name}"`) }
       const compensation = this.#undo(call)
       const here = stepOperation({ kind: 'step', name, work, call, compensation })
-      return this.#params.dispatching ? this.#dispatched(here, work.input, call) : here
+      const { dispatching } = this.#params
+      return dispatching
+        ? new DispatchedStep({ step: here, input: work.input, call, dispatching })
+        : here
     })
   }
 
@@ -205,20 +200,6 @@ export class RunContext implements WorkflowCtx {
     } catch (error) {
       return Promise.reject(error)
     }
-  }
-
-  /** Where others may have to execute it. */
-  #dispatched(step: Operation, input: string, call: StepCall<never>): Operation {
-    const { name, compensation = null } = step
-    const { isKnown, optionsOf, ...dispatching } = this.#params.dispatching!
-    const { retries, timeoutMs, backoffMs } = optionsOf(name)
-    const options = {
-      retries: call.retries ?? retries,
-      timeoutMs: call.timeoutMs ?? timeoutMs,
-      backoffMs: call.backoffMs ?? backoffMs,
-    }
-    const here = isKnown(name) ? step : null
-    return new DispatchedStep({ name, input, options, compensation, dispatching, here })
   }
 
   /** A step's own function is called by its name, like any other step; any other function with the output. */

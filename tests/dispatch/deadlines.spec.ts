@@ -1,20 +1,7 @@
 import { test } from '@japa/runner'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
-import type { StepCall } from '../../src/types/step.ts'
 import { STORES } from '../dead_letters/databases.ts'
+import { registerRemote } from './remote_workflow.ts'
 import { RECONCILE_MS, Stage } from './stage.ts'
-
-/** A body of one step, which says what it came to. */
-function registerRemote(engine: WorkflowEngine, call: StepCall<unknown> = {}) {
-  return engine.register('remote', '1', async (ctx) => {
-    try {
-      return { value: await ctx.step('work', null, call) }
-    } catch (error) {
-      const { message, code, attempts, retryable } = error as Record<string, unknown>
-      return { message, code, attempts, retryable }
-    }
-  })
-}
 
 for (const kind of Object.keys(STORES))
   test.group(`Deadlines of dispatched steps (${kind})`, (group) => {
@@ -72,7 +59,9 @@ for (const kind of Object.keys(STORES))
         await stage.pass(worker, RECONCILE_MS)
         const run = await app.engine.waitForRun('r')
         const { message, ...failure } = run.output
-        assert.deepEqual(failure, { code: 'step_lost', attempts: 1, retryable: false })
+        assert.deepEqual(failure, {
+          ...{ name: 'StepLost', code: 'step_lost', attempts: 1, retryable: false },
+        })
         assert.include(message, `sent ${redispatchMax + 1} times`)
         assert.lengthOf(stage.broker.sent, redispatchMax + 1)
       })

@@ -29,17 +29,21 @@ export interface Dispatching {
   newId: () => string
   /** In [0, 1). */
   jitter: () => number
+  /** Whether a handler for the step is registered here. */
+  isKnown: (step: string) => boolean
+  /** What the definition of the step says, where it is known. */
+  optionsOf: (step: string) => StepTerms
 }
 
+type StepTerms = Pick<StepOptions, 'retries' | 'timeoutMs' | 'backoffMs'>
+
 interface DispatchedStepParams {
-  name: string
+  /** The step as it is executed beside its body. */
+  step: Operation
   /** Encoded. */
   input: string
-  options: Pick<StepOptions, 'retries' | 'timeoutMs' | 'backoffMs'>
-  compensation: Compensation | null
+  call: StepTerms
   dispatching: Dispatching
-  /** The same step as it is executed beside its body; null = no handler for it is known here. */
-  here: Operation | null
 }
 
 /**
@@ -53,7 +57,11 @@ export class DispatchedStep implements Operation {
   readonly compensation: Compensation | null
   readonly needs = WAITS_FOR_NOTHING.needs
   readonly outcomeOf = WAITS_FOR_NOTHING.outcomeOf
-  #params: DispatchedStepParams
+  #input: string
+  #terms: StepTerms
+  #dispatching: Dispatching
+  /** Null: no handler for it is known here. */
+  #here: Operation | null
   #seq = 0
   /** Failed attempts so far. */
   #attempts = 0
@@ -61,24 +69,31 @@ export class DispatchedStep implements Operation {
   #error: string | null = null
   #dispatch: Dispatch | null = null
 
-  constructor(params: DispatchedStepParams) {
-    this.#params = params
-    this.name = params.name
-    this.compensation = params.compensation
+  constructor({ step, input, call, dispatching }: DispatchedStepParams) {
+    this.name = step.name
+    this.compensation = step.compensation ?? null
+    const defined = dispatching.optionsOf(step.name)
+    this.#input = input
+    this.#terms = {
+      retries: call.retries ?? defined.retries,
+      timeoutMs: call.timeoutMs ?? defined.timeoutMs,
+      backoffMs: call.backoffMs ?? defined.backoffMs,
+    }
+    this.#dispatching = dispatching
+    this.#here = dispatching.isKnown(step.name) ? step : null
   }
 
   begin(seq: number): Begin {
     this.#seq = seq
-    return this.#params.here?.begin(seq) ?? { ...this.#sendNext(), children: [] }
+    return this.#here?.begin(seq) ?? { ...this.#sendNext(), children: [] }
   }
 
   resume(wait: FoundWait): Begin {
-    const { here } = this.#params
     this.#seq = wait.seq
     this.#attempts = wait.attempts
     this.#error = wait.error
     this.#dispatch = wait.dispatch
-    if (here && !wait.dispatch) return here.resume(wait, [])
+    if (this.#here && !wait.dispatch) return this.#here.resume(wait, [])
     if (wait.dueAt === null) return { ...this.#sendNext(), children: [] }
     return { kind: 'wait', wait: null, children: [] }
   }
@@ -102,7 +117,7 @@ export class DispatchedStep implements Operation {
 
   #dueTaken(event: OutsideEvent): Taken {
     const dispatch = this.#dispatch
-    if (!dispatch) return this.#params.here?.take(event) ?? this.#sendNext()
+    if (!dispatch) return this.#here?.take(event) ?? this.#sendNext()
     if (!isInFlight({ dispatch, attempts: this.#attempts })) return this.#sendNext()
     return this.#sendAgain(dispatch)
   }
@@ -118,35 +133,34 @@ export class DispatchedStep implements Operation {
   }
 
   #fail(dispatch: Dispatch, error: string): Taken {
-    const { options, dispatching } = this.#params
     const { attempt } = dispatch
     const decision = decideRetry({
       error: decodeError(error),
       attempt,
-      policy: retryPolicy(options),
-      jitter: dispatching.jitter(),
+      policy: retryPolicy(this.#terms),
+      jitter: this.#dispatching.jitter(),
     })
     if (decision.kind === 'give_up')
       return { kind: 'outcome', outcome: { status: 'failed', error }, attempts: attempt }
     this.#attempts = attempt
     this.#error = error
-    return { kind: 'wait', wait: this.#terms(dispatch, decision.delayMs), order: null }
+    return { kind: 'wait', wait: this.#waitTerms(dispatch, decision.delayMs), order: null }
   }
 
   #sendNext() {
-    const { options, dispatching } = this.#params
-    const timeoutMs = options.timeoutMs ?? null
+    const dispatching = this.#dispatching
+    const hasLimit = this.#terms.timeoutMs !== undefined
     return this.#send({
       generation: this.#dispatch?.generation ?? dispatching.token(),
       attempt: this.#attempts + 1,
       id: dispatching.newId(),
       redispatches: 0,
-      silenceMs: timeoutMs === null ? dispatching.reconcileMs : null,
+      silenceMs: hasLimit ? null : dispatching.reconcileMs,
     })
   }
 
   #sendAgain(dispatch: Dispatch): Taken {
-    const { newId, redispatchMax } = this.#params.dispatching
+    const { newId, redispatchMax } = this.#dispatching
     const { attempt, redispatches } = dispatch
     if (redispatches < redispatchMax)
       return this.#send({ ...dispatch, id: newId(), redispatches: redispatches + 1 })
@@ -162,19 +176,18 @@ export class DispatchedStep implements Operation {
   }
 
   #send(dispatch: Dispatch) {
-    const { name, input, options, dispatching } = this.#params
     const { generation, attempt, id: dispatchId, silenceMs } = dispatch
-    const timeoutMs = options.timeoutMs ?? null
+    const { timeoutMs = null } = this.#terms
     this.#dispatch = dispatch
     const order: StepOrder = {
-      ...{ seq: this.#seq, name, input, generation, attempt, dispatchId },
+      ...{ seq: this.#seq, name: this.name, input: this.#input, generation, attempt, dispatchId },
       ...{ timeoutMs, silenceMs },
     }
-    const deadlineMs = timeoutMs ?? dispatching.reconcileMs
-    return { kind: 'wait' as const, wait: this.#terms(dispatch, deadlineMs), order }
+    const deadlineMs = timeoutMs ?? this.#dispatching.reconcileMs
+    return { kind: 'wait' as const, wait: this.#waitTerms(dispatch, deadlineMs), order }
   }
 
-  #terms(dispatch: Dispatch, dueIn: number): WaitTerms {
+  #waitTerms(dispatch: Dispatch, dueIn: number): WaitTerms {
     return { attempts: this.#attempts, error: this.#error, dispatch, dueIn }
   }
 }
