@@ -28,7 +28,7 @@ export interface Survived {
 }
 
 /** A claim may take what has become due since it was looked for: no process can be killed before that write. */
-const MISSES = 5
+const MISSES = 20
 
 type CrashProcess = ForkedProcess<CrashReport>
 

@@ -78,8 +78,9 @@ export class ForkedProcess<Told> {
     throw new Error(`The process has ended (${this.killedBy ?? this.exitCode}): ${this.#output}`)
   }
 
+  /** One that has ended is told nothing. */
   tell(message: object | string): void {
-    this.#child.send(message)
+    this.#child.send(message, () => {})
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -24,6 +24,7 @@ class Coordinator {
   #disconnect = () => {}
   #working = Promise.withResolvers<void>()
   #local = Promise.withResolvers<void>()
+  #hasEnded = false
   #deliveries = 0
   #receipts = new Map<number, PromiseWithResolvers<ResultReceipt>>()
   #heard: Promise<void>
@@ -70,6 +71,7 @@ class Coordinator {
       this.#take(report)
     }
     this.#disconnect()
+    this.#hasEnded = true
     const error = new Error(`The process has ended: ${this.output}`)
     for (const { reject } of this.#receipts.values()) reject(error)
     this.#working.reject(error)
@@ -100,6 +102,7 @@ class Coordinator {
   }
 
   #deliver(result: StepResult): Promise<ResultReceipt> {
+    if (this.#hasEnded) return Promise.reject(new Error('The process has ended'))
     const id = this.#deliveries++
     const receipt = Promise.withResolvers<ResultReceipt>()
     this.#receipts.set(id, receipt)
