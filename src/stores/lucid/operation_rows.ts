@@ -114,12 +114,15 @@ const WAIT_COLUMN_NAMES = [
 
 export const WAIT_COLUMNS = WAIT_COLUMN_NAMES.join(', ')
 
+/** What a wait that is opened anew replaces: everything but its key. */
+export const REPLACE_WAIT = [...WAIT_COLUMN_NAMES.slice(2), 'served']
+  .map((column) => `${column} = excluded.${column}`)
+  .join(', ')
+
 /** Values: {@link waitValues}. */
 export const UPSERT_WAIT = `insert into durable_waits (${WAIT_COLUMNS}, served)
   values (${WAIT_COLUMN_NAMES.map(() => '?').join(', ')}, 0)
-  on conflict (run_id, seq) do update set ${WAIT_COLUMN_NAMES.slice(2)
-    .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}, served = 0`
+  on conflict (run_id, seq) do update set ${REPLACE_WAIT}`
 
 export function waitValues(wait: OfRun<Wait>): Value[] {
   return [

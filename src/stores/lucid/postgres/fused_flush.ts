@@ -1,4 +1,5 @@
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
+import { the } from '../../../core/present.ts'
 import type { RunRow } from '../../../core/run.ts'
 import { created } from '../../../core/transition.ts'
 import { type RunColumns, runColumns, toRun } from '../run_rows.ts'
@@ -38,8 +39,9 @@ export async function flushFused(
     ? [await session.runMany(statement)]
     : await session.run([statement])
   const rows = (result?.rows ?? []) as FusedRow[]
-  const now = rows[0]?.now ?? 0
-  const started = new Set(rows[0]?.started ?? plan.starts.map(({ run }) => run.id))
+  // Without a row nothing is known: least of all that everything was started.
+  const { now, started: named } = the(rows[0], 'the answer to a batch of writes')
+  const started = new Set(named ?? plan.starts.map(({ run }) => run.id))
   const existing = await readExisting(session, { plan, started })
   const byId = new Map(rows.map((row) => [row.id, row]))
 

@@ -1,5 +1,6 @@
 import type { Dispatch } from '../../../core/dispatch.ts'
 import type { Value } from '../dialect.ts'
+import { REPLACE_WAIT } from '../operation_rows.ts'
 import type { FusedPlan } from './fused_plan.ts'
 import type { StatementParts } from './statement_parts.ts'
 
@@ -33,24 +34,6 @@ export function record(parts: StatementParts, records: FusedPlan['records']): vo
     records.map(({ durationMs }) => durationMs)
   )
 }
-
-const REPLACED = [
-  'kind',
-  'name',
-  'called_after',
-  'token',
-  'target',
-  'due_at',
-  'attempts',
-  'error',
-  'dispatch_generation',
-  'dispatch_attempt',
-  'dispatch_id',
-  'redispatches',
-  'silence_ms',
-  'opened_at',
-  'served',
-]
 
 /** Waits for time and for children, and for what was sent to workers. */
 export function openWaits(parts: StatementParts, opened: FusedPlan['opened']): void {
@@ -95,7 +78,7 @@ function open(
         ?::bigint[], ?::integer[], ?::text[]${extraArrays})
         as u (turn, run_id, seq, kind, name, called_after, target, due_in, due_at, attempts, error${extra})
       ${ACCEPTED}
-      on conflict (run_id, seq) do update set ${REPLACED.map((column) => `${column} = excluded.${column}`).join(', ')})`,
+      on conflict (run_id, seq) do update set ${REPLACE_WAIT})`,
     opened.map(({ turn }) => turn),
     opened.map(({ runId }) => runId),
     opened.map(({ seq }) => seq),
