@@ -103,9 +103,10 @@ export default class DurableShow extends DurableCommand {
     ])
   }
 
-  #factsOf(error: SerializedError, label: string): [string, string][] {
+  #factsOf(error: SerializedError, label: string): [string, string | null][] {
     return [
       [label, `${error.code ?? error.name}: ${error.message}`],
+      ['child run', error.runId ?? null],
       ['details', readableJson(error.details, 2)],
       ...(error.cause ? this.#factsOf(error.cause, 'cause') : []),
     ]

@@ -5,8 +5,10 @@ import { useEngine } from '../src/engine/current_engine.ts'
 import { Discovery } from '../src/engine/discovery.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import { Registry } from '../src/engine/registry.ts'
+import { noteQuery } from '../src/engine/scope.ts'
 import type { InstanceMaker } from '../src/engine/step_declarations.ts'
 import { E_INVALID_CONFIG } from '../src/errors.ts'
+import { watchQueries } from '../src/stores/lucid/query_watch.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
 import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { Loop } from '../src/worker/loop.ts'
@@ -103,6 +105,7 @@ export default class DurableProvider {
       make: (target) => container.make(target),
       resolving: (target, callback) => container.resolving(target, callback),
     }
+    await watchQueries(this.app, noteQuery)
     const registry = new Registry()
     const discovery = (this.#discovery = new Discovery({
       registry,

@@ -68,6 +68,12 @@ export const E_INVALID_PRIORITY = createError<[value: string]>(
   400
 )
 
+export const E_UNKNOWN_OPTION = createError<[option: string, of: string, hint: string]>(
+  'There is no option "%s" of %s. %s',
+  'E_UNKNOWN_OPTION',
+  400
+)
+
 export const E_INVALID_CURSOR = createError<[value: string]>(
   'Invalid cursor %s. Pass "next" of the page before as it is, or no cursor for the first page',
   'E_INVALID_CURSOR',
@@ -288,8 +294,8 @@ export const E_NESTED_OPERATION = createError<[operation: string, step: string]>
 )
 
 export const E_FOREIGN_AWAIT = createError<[event: string]>(
-  '%s had awaited something other than an operation of ctx. Put timers, I/O and dynamic imports into ctx.localStep() or ' +
-    'ctx.step(), and await only those',
+  'The body %s. Put timers, queries, other I/O and dynamic imports into ctx.localStep() or ctx.step(), and await only ' +
+    'those',
   'E_FOREIGN_AWAIT'
 )
 
@@ -450,7 +456,7 @@ export interface RecordedFailure {
 }
 
 /** An error that is made of a record alone, its causes too: it shows nothing of this process. */
-class RecordedError extends Error {
+export class RecordedError extends Error {
   readonly code: string | undefined
   readonly details: unknown
   /** False when the failure was a `FatalError`; undefined when the thrown error did not say. */

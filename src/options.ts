@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
+import { unknownKey } from './core/known_options.ts'
 import { E_INVALID_CONFIG } from './errors.ts'
-import { nearestName } from './nearest_name.ts'
 import { OPTIONS, WORKER_OPTIONS, type OptionRow, type OptionTable } from './option_table.ts'
 
 type ValueOf<Row> = Row extends OptionRow<infer T> ? T : never
@@ -22,12 +22,12 @@ function refuse(option: string, value: unknown, expected: string): never {
 }
 
 function refuseUnknown(prefix: string, given: object, known: readonly string[]): void {
-  for (const key of Object.keys(given)) {
-    if (known.includes(key)) continue
-    const nearest = nearestName(key, known)
-    const hint = nearest ? `Did you mean "${prefix}${nearest}"?` : `Known are ${known.join(', ')}`
-    throw new E_INVALID_CONFIG([`${prefix}${key}`, `there is no such option. ${hint}`])
-  }
+  const unknown = unknownKey(given, known)
+  if (unknown)
+    throw new E_INVALID_CONFIG([
+      `${prefix}${unknown.key}`,
+      `there is no such option. ${unknown.hint}`,
+    ])
 }
 
 function fill<Table extends OptionTable>(

@@ -3,6 +3,7 @@ import { checkSchema } from './engine/schema.ts'
 import { currentScope } from './engine/scope.ts'
 import { declareStep, type StepClass } from './engine/step_declarations.ts'
 import { stampStep } from './engine/step_stamp.ts'
+import { checkOptions } from './core/known_options.ts'
 import { checkName } from './core/name.ts'
 import { checkStepTerms } from './core/step_terms.ts'
 import { E_INVALID_STEP, E_STEP_CALLED_DIRECTLY } from './errors.ts'
@@ -15,6 +16,7 @@ function refuseInBody(name: string): void {
 function checkStep(name: string, options: StepOptions): void {
   checkName('step name', name)
   checkStepTerms(name, options)
+  checkOptions(`step "${name}"`, options, ['retries', 'timeoutMs', 'backoffMs', 'input', 'output'])
   checkSchema(options.input, `"input" of step "${name}"`)
   checkSchema(options.output, `"output" of step "${name}"`)
 }

@@ -39,7 +39,7 @@ function fakeBody() {
     child: (...args: unknown[]) => (calls.push(['child', ...args]), operation),
     startChild: (...args: unknown[]) => (calls.push(['startChild', ...args]), operation),
   } as unknown as WorkflowCtx
-  const within = <T>(fn: () => T) => runInScope({ kind: 'body', ctx, fail() {} }, fn)
+  const within = <T>(fn: () => T) => runInScope({ kind: 'body', ctx, fail() {}, queried() {} }, fn)
   return { calls, operation, within }
 }
 

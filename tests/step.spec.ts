@@ -17,7 +17,7 @@ const stepContext: StepContext = {
   heartbeat() {},
 }
 // Nothing here asks anything of ctx: the guard looks at the kind of the scope only.
-const bodyScope: Scope = { kind: 'body', ctx: {} as WorkflowCtx, fail() {} }
+const bodyScope: Scope = { kind: 'body', ctx: {} as WorkflowCtx, fail() {}, queried() {} }
 
 const double = defineStep('spec.double', (value: number, step) => value * step.attempt)
 

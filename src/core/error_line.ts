@@ -3,6 +3,8 @@ export function errorLine(error: {
   name: string
   message: string
   code?: string | undefined
+  runId?: string | undefined
 }): string {
-  return `${error.code ?? error.name}: ${error.message.replaceAll(/\s*\n\s*/g, ' ')}`
+  const of = error.runId === undefined ? '' : ` (child run ${error.runId})`
+  return `${error.code ?? error.name}: ${error.message.replaceAll(/\s*\n\s*/g, ' ')}${of}`
 }

@@ -1,4 +1,5 @@
 import { SuperJSON } from 'superjson'
+import { ChildError, RecordedError, SignalTimeoutError, StepError } from '../errors.ts'
 
 /** Typed arrays that are kept, by the name that is stored. */
 export const TYPED_ARRAYS = {
@@ -16,7 +17,7 @@ export const TYPED_ARRAYS = {
 } as const
 export type BytesType = keyof typeof TYPED_ARRAYS | 'Buffer'
 
-/** Classes of errors that are kept, by the name that is stored. */
+/** Classes of errors that are kept, by the name that is stored: those of the language, and what a body catches. */
 export const ERRORS = {
   Error,
   AggregateError,
@@ -26,6 +27,10 @@ export const ERRORS = {
   SyntaxError,
   TypeError,
   URIError,
+  StepError,
+  ChildError,
+  SignalTimeoutError,
+  RecordedError,
 } as const
 export type ErrorType = keyof typeof ERRORS
 
@@ -75,7 +80,7 @@ function bytesOf({ type, base64 }: { type: BytesType; base64: string }): ArrayBu
 }
 
 function errorOf({ type, hidden, own }: { type: ErrorType; hidden: object; own: object }): Error {
-  const error = type === 'AggregateError' ? new AggregateError([]) : new ERRORS[type]()
+  const error = Object.setPrototypeOf(new Error(), ERRORS[type].prototype) as Error
   for (const key of Reflect.ownKeys(error)) Reflect.deleteProperty(error, key)
   for (const [key, value] of Object.entries(hidden)) {
     Object.defineProperty(error, key, { value, writable: true, configurable: true })

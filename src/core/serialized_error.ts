@@ -1,4 +1,4 @@
-import { E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD, RECORDED_AS } from '../errors.ts'
+import { ChildError, E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD, RECORDED_AS } from '../errors.ts'
 import { decode, DEFAULT_MAX_PAYLOAD_BYTES, encode } from './payload.ts'
 
 /** A failure as it is recorded. The same fields on every road to failure. */
@@ -13,6 +13,8 @@ export interface SerializedError {
   stack?: string
   /** False = no further attempt is made. */
   retryable?: boolean
+  /** The child run whose failure this is. */
+  runId?: string
   /** At most 5 deep. */
   cause?: SerializedError
 }
@@ -135,6 +137,8 @@ function serialize(thrown: unknown, causesLeft: number): SerializedError {
 
   const retryable = retryableOf(thrown, code)
   if (retryable !== undefined) result.retryable = retryable
+
+  if (thrown instanceof ChildError) result.runId = thrown.runId
 
   const cause = read(thrown, 'cause')
   if (cause !== undefined && causesLeft > 0) result.cause = serialize(cause, causesLeft - 1)

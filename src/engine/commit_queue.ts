@@ -1,10 +1,11 @@
-import { setImmediate } from 'node:timers'
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, Write } from '../core/change_set.ts'
 import type { StepOutcome } from '../core/dispatch.ts'
 import type { RunStore } from '../contracts/store.ts'
 import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../errors.ts'
 import type { RunNews } from './news.ts'
+import type { EngineLogger } from './run_logger.ts'
 
 const MAX_BATCH = 500
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024
@@ -18,8 +19,18 @@ const LAST_RETRY_MS = 2_000
 interface Queued {
   write: Write
   characters: number
+  /** It was in a batch on which our own code failed, perhaps because of it. */
+  isAlone: boolean
   resolve: (answer: Answer | Promise<Answer>) => void
   reject: (error: unknown) => void
+}
+
+export interface CommitQueueParams {
+  store: () => Promise<RunStore>
+  news: RunNews
+  log: EngineLogger
+  /** After how long a write on which our own code failed is tried again, in ms. Default 2,000. */
+  faultRetryMs?: number
 }
 
 /**
@@ -27,20 +38,27 @@ interface Queued {
  * The writes of one event-loop turn share a batch; but to a store elsewhere that was idle goes half of them, so that it
  * works on one half while this process works on the other. While the database is away, a turn's writes are kept and sent
  * again, since they are refused there if the lease has gone meanwhile; writes of callers are rejected with the
- * driver's error.
+ * driver's error. A batch on which our own code fails is sent write by write, so that the fault holds up only the one
+ * that has it.
  */
 export class CommitQueue {
   #store: () => Promise<RunStore>
   #news: RunNews
+  #log: EngineLogger
+  #faultRetryMs: number
   #queue: Queued[] = []
   /** Of what is queued or in flight. */
   #characters = 0
   #flushing: Promise<void> | null = null
+  /** Writes of turns on which our own code fails, until they are tried again. */
+  #faulty = new Map<Queued, NodeJS.Timeout>()
   #isClosed = false
 
-  constructor(params: { store: () => Promise<RunStore>; news: RunNews }) {
+  constructor(params: CommitQueueParams) {
     this.#store = params.store
     this.#news = params.news
+    this.#log = params.log
+    this.#faultRetryMs = params.faultRetryMs ?? LAST_RETRY_MS
   }
 
   /** Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits. */
@@ -51,8 +69,7 @@ export class CommitQueue {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>()
     const characters = OVERHEAD + charactersOf(write)
     this.#characters += characters
-    this.#queue.push({ write, characters, resolve, reject })
-    this.#flushing ??= this.#flush()
+    this.#enqueue({ write, characters, isAlone: false, resolve, reject })
     return promise
   }
 
@@ -69,7 +86,14 @@ export class CommitQueue {
   async close(graceMs: number): Promise<void> {
     await this.idle(graceMs)
     this.#isClosed = true
-    this.#refuse(this.#queue.splice(0), new E_ENGINE_STOPPED())
+    for (const timer of this.#faulty.values()) clearTimeout(timer)
+    this.#refuse([...this.#queue.splice(0), ...this.#faulty.keys()], new E_ENGINE_STOPPED())
+    this.#faulty.clear()
+  }
+
+  #enqueue(queued: Queued): void {
+    this.#queue.push(queued)
+    this.#flushing ??= this.#flush()
   }
 
   async #whileFlushing(signal: AbortSignal): Promise<void> {
@@ -99,6 +123,10 @@ export class CommitQueue {
         setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
         failures = 0
       } catch (error) {
+        if (isOwnFault(error)) {
+          this.#takeApart(batch, error)
+          continue
+        }
         this.#keepTurns(batch, error)
         await delay(Math.min(FIRST_RETRY_MS * 2 ** failures++, LAST_RETRY_MS))
       }
@@ -127,10 +155,29 @@ export class CommitQueue {
     for (const queued of this.#queue) {
       if (count === Math.min(limit, MAX_BATCH) || (count > 0 && characters > MAX_BATCH_CHARACTERS))
         break
+      if (queued.isAlone && count > 0) break
       characters += queued.characters
       count++
+      if (queued.isAlone) break
     }
     return this.#queue.splice(0, count)
+  }
+
+  /** Sends the writes of a batch one by one; the one at fault keeps nobody waiting but its own run. */
+  #takeApart(batch: Queued[], err: unknown): void {
+    const [only, ...others] = batch
+    if (others.length > 0) {
+      for (const queued of batch) queued.isAlone = true
+      this.#queue.unshift(...batch)
+    } else if (only?.write.type === 'turn' && !this.#isClosed) {
+      const { runId } = only.write
+      this.#log.error({ err, runId }, 'A fault of durable in a write of this run; trying again')
+      const again = () => {
+        this.#faulty.delete(only)
+        this.#enqueue(only)
+      }
+      this.#faulty.set(only, setTimeout(again, this.#faultRetryMs))
+    } else this.#refuse(batch, err)
   }
 
   #keepTurns(batch: readonly Queued[], error: unknown): void {
@@ -139,6 +186,13 @@ export class CommitQueue {
     const refused = batch.filter((queued) => !isKept(queued))
     this.#refuse(refused, error)
   }
+}
+
+/** What the driver throws of this kind the store has given another class. */
+function isOwnFault(error: unknown): boolean {
+  return (
+    error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError
+  )
 }
 
 /** What the runs return that a batch has completed. A write that was lost ended nothing. */

@@ -8,6 +8,7 @@ import type {
   WorkerRow,
 } from '../contracts/store.ts'
 import type { Transport } from '../contracts/transport.ts'
+import { checkOptions } from '../core/known_options.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { suspectFrom } from '../core/recovery.ts'
@@ -15,7 +16,6 @@ import type { NewRun, RunRow } from '../core/run.ts'
 import { E_ENGINE_STOPPED, E_RUN_ID_TAKEN, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { WorkflowCtx } from '../types/context.ts'
-import type { RunLogger } from '../types/step.ts'
 import type {
   LazyWorkflowTarget,
   RegisterOptions,
@@ -37,6 +37,7 @@ import { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
 import { Requeue } from './requeue.ts'
 import { describeHistory, type RunHistory } from './run_history.ts'
+import type { EngineLogger } from './run_logger.ts'
 import { type EngineStore, RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
 import { currentScope } from './scope.ts'
@@ -46,6 +47,12 @@ import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
 import { functionDefinition } from './workflow_function.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
+
+const START_OPTIONS = ['runId', 'client', 'tags', 'namespace', 'priority'] as const
+const RUN_QUERY = [
+  ...(['ids', 'status', 'workflow', 'namespace', 'tag', 'attributes', 'parentId'] as const),
+  ...(['limit', 'after'] as const),
+]
 
 /** How long a stop waits for writes while the database does not answer. */
 const CLOSE_GRACE_MS = 5_000
@@ -61,7 +68,7 @@ export interface EngineDependencies {
   options: ResolvedOptions
   /** Handler of dead runs whose workflow names none. */
   deadLetterWorkflow?: LazyWorkflowTarget | undefined
-  logger: RunLogger
+  logger: EngineLogger
   inDevelopment: boolean
   /** Carries steps to other processes. Default: none, and every step is executed beside its body. */
   transport?: Transport | undefined
@@ -89,7 +96,7 @@ export class WorkflowEngine {
     const store = () => this.#open()
     this.#environment = { registry, maker, logger, origin: options.origin, inDevelopment }
     this.#stopAdopting = adoptDeclaredSteps(registry, maker)
-    const commits = new CommitQueue({ store, news })
+    const commits = new CommitQueue({ store, news, log: logger })
     const { transport } = deps
     const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
     const events = new RunEventEmitter(onError)
@@ -181,6 +188,7 @@ export class WorkflowEngine {
       typeof runIdOrOptions === 'string'
         ? { ...more, runId: runIdOrOptions }
         : { ...more, ...runIdOrOptions }
+    checkOptions('engine.start()', options, START_OPTIONS)
     const scope = currentScope()
     if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
     this.#refuseWhenStopped()
@@ -199,6 +207,7 @@ export class WorkflowEngine {
     options: { id?: string } = {}
   ): Promise<{ delivered: boolean }> {
     this.#refuseWhenStopped()
+    checkOptions('engine.signal()', options, ['id'])
     const { maxPayloadBytes } = this.#deps.options
     const text = encode(payload, {
       label: 'payload',
@@ -222,6 +231,7 @@ export class WorkflowEngine {
     options: { compensate?: boolean | undefined; reason?: string | undefined } = {}
   ): Promise<boolean> {
     this.#refuseWhenStopped()
+    checkOptions('engine.cancel()', options, ['compensate', 'reason'])
     const { compensate = false, reason = 'The run was cancelled' } = options
     const outcome = await this.#cancellation.cancel(runId, { compensate, reason })
     if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
@@ -308,6 +318,7 @@ export class WorkflowEngine {
 
   /** Newest first, without payloads; `next` of a page is `after` of the following one. */
   async listRuns(query: RunQuery = {}): Promise<RunPage> {
+    checkOptions('engine.listRuns()', query, RUN_QUERY)
     const store = await this.#open()
     return store.listRuns(query)
   }
@@ -329,10 +340,11 @@ export class WorkflowEngine {
    * Resolves to the run when it has ended, however it did; rejects with E_RUN_NOT_FOUND, or with E_WAIT_TIMEOUT after
    * `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
    */
-  waitForRun<Output = any>(
+  async waitForRun<Output = any>(
     run: string | RunHandle<Output>,
     options: { timeoutMs?: number | undefined } = {}
   ): Promise<WorkflowRun<Output>> {
+    checkOptions('engine.waitForRun()', options, ['timeoutMs'])
     return this.#waiter.wait(idOf(run), options.timeoutMs)
   }
 

@@ -2,13 +2,13 @@ import type { Store } from '../contracts/store.ts'
 import type { RunRow } from '../core/run.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
-import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { RunEventEmitter } from './events.ts'
 import type { FailureRouting } from './failure_routing.ts'
 import type { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
+import type { EngineLogger } from './run_logger.ts'
 
 /** A worker of this process that may execute what is started here. */
 export interface Starter {
@@ -37,7 +37,7 @@ export interface EngineContext {
   events: RunEventEmitter
   registry: Registry
   options: ResolvedOptions
-  log: RunLogger
+  log: EngineLogger
   naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
   routing: FailureRouting
   /** Null: every step is executed beside its body. */

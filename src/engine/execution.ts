@@ -2,7 +2,6 @@ import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { RunRow } from '../core/run.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
-import type { RunLogger } from '../types/step.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { RunEventEmitter } from './events.ts'
@@ -10,6 +9,7 @@ import type { FailureRouting } from './failure_routing.ts'
 import type { Lease } from './lease.ts'
 import type { RunNews } from './news.ts'
 import type { Registry } from './registry.ts'
+import type { EngineLogger } from './run_logger.ts'
 import type { TurnEnding } from './run_writer.ts'
 
 /** Executes a run of one phase under a lease. */
@@ -38,7 +38,7 @@ export interface ExecutionParams {
   /** Null: every step is executed beside its body. */
   dispatcher: Dispatcher | null
   lease: Lease
-  log: RunLogger
+  log: EngineLogger
   options: Pick<ResolvedOptions, 'maxPayloadBytes' | 'stallMs' | 'idlePollMs' | 'nonDeterminism'>
   inDevelopment: boolean
   /** As in `EngineContext`. */

@@ -1,8 +1,8 @@
 import { parseDuration } from '../core/duration.ts'
+import { unknownKey } from '../core/known_options.ts'
 import { MAX_CODE_LENGTH } from '../core/serialized_error.ts'
 import { namesWorkflow } from '../core/workflow_name.ts'
 import { E_INVALID_DURATION, E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
-import { nearestName } from '../nearest_name.ts'
 import type { FailureRoute, LazyWorkflowTarget, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
 import { codeOf } from './failure_routing.ts'
@@ -49,12 +49,9 @@ const HOW_TO_NAME =
 function problemOf(route: unknown): string | null {
   if (typeof route !== 'object' || route === null)
     return '"onError" holds something that is not a route. A route is { code, workflow }'
-  const unknown = Object.keys(route).find((key) => !ROUTE_KEYS.includes(key))
-  if (unknown !== undefined) {
-    const nearest = nearestName(unknown, ROUTE_KEYS)
-    const hint = nearest ? `Did you mean "${nearest}"?` : `Known are ${ROUTE_KEYS.join(', ')}`
-    return `a route in "onError" has the key "${unknown}", which does not exist. ${hint}`
-  }
+  const unknown = unknownKey(route, ROUTE_KEYS)
+  if (unknown)
+    return `a route in "onError" has the key "${unknown.key}", which does not exist. ${unknown.hint}`
   const { code, workflow } = route as Partial<FailureRoute>
   const recorded = codeOf(code)
   if (typeof code === 'function' && !isOwnCode(code))

@@ -2,17 +2,14 @@ import { E_FOREIGN_AWAIT, E_NON_DETERMINISM } from '../errors.ts'
 import type { TurnFault } from '../replay/turn_state.ts'
 import { type SerializedError, serializeError } from '../core/serialized_error.ts'
 
+/** Characters of a query that are shown. */
+const SHOWN_QUERY = 100
+
 /** What is recorded on a run whose turn cannot go on. */
 export function blockedError(fault: TurnFault): SerializedError {
   switch (fault.code) {
     case 'foreign_await':
-      return serializeError(
-        new E_FOREIGN_AWAIT([
-          fault.call === null
-            ? 'The body ended after it'
-            : `${fault.call} was called after the body`,
-        ])
-      )
+      return serializeError(new E_FOREIGN_AWAIT([foundBy(fault.by)]))
     case 'non_determinism': {
       const { seq, asked, recorded } = fault.mismatch
       return {
@@ -21,6 +18,17 @@ export function blockedError(fault: TurnFault): SerializedError {
       }
     }
   }
+}
+
+function foundBy(by: (TurnFault & { code: 'foreign_await' })['by']): string {
+  if (by === 'end') return 'ended after it had awaited something other than an operation of ctx'
+  return 'query' in by
+    ? `sent a query to the database by itself (${shortened(by.query)})`
+    : `called ${by.call} after it had awaited something other than an operation of ctx`
+}
+
+function shortened(query: string): string {
+  return query.length <= SHOWN_QUERY ? query : `${query.slice(0, SHOWN_QUERY)}...`
 }
 
 /** What is recorded on a run whose body never awaited one of its operations. */

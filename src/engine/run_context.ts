@@ -1,6 +1,7 @@
 import { storedAttributes } from '../core/search_attributes.ts'
 import { RunContext, type ContextParams } from '../replay/context.ts'
 import type { ExecutionParams } from './execution.ts'
+import { BoundLogger } from './run_logger.ts'
 import { parse } from './schema.ts'
 import { currentScope } from './scope.ts'
 import type { StoreClock } from './store_clock.ts'
@@ -19,7 +20,7 @@ export function contextOf(
     ...naming,
     ...rest,
     maxPayloadBytes: options.maxPayloadBytes,
-    log,
+    log: new BoundLogger(log, { runId: parts.run.id, workflow: parts.run.workflow }),
     dispatching: dispatcher?.dispatching(token) ?? null,
     now: () => clock.steady(),
     checkAttributes: async (values) => {

@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { errorLine } from '../core/error_line.ts'
 import { stepId } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
 import { decideRetry, type RetryPolicy, retryPolicy } from '../core/retry_policy.ts'
+import type { RunRow } from '../core/run.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
 import { E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
-import type { RunLogger, StepContext } from '../types/step.ts'
+import type { StepContext } from '../types/step.ts'
 import type { StepDefinition } from './definitions.ts'
+import { BoundLogger, type EngineLogger } from './run_logger.ts'
 import { parse } from './schema.ts'
 import { runInScope } from './scope.ts'
 
@@ -25,8 +28,8 @@ interface StepListener {
 }
 
 export interface StepRunnerParams {
-  runId: string
-  log: RunLogger
+  run: Pick<RunRow, 'id' | 'workflow'>
+  log: EngineLogger
   maxPayloadBytes: number
   step: (name: string) => StepDefinition | undefined
   listener: StepListener
@@ -114,9 +117,24 @@ export class StepRunner {
       listener.ended(seq, { status: 'failed', error }, attempts)
       return null
     }
+    this.#logFailure(task, { attempts, error: came.error, retryIn: decision.delayMs })
     const isLong = decision.delayMs > LONGEST_WAIT_HERE_MS
     listener.attemptFailed(seq, { attempts, error, retryIn: isLong ? decision.delayMs : null })
     return isLong ? null : decision.delayMs
+  }
+
+  /** The last failure of a step reaches its body; those before it would be seen by nobody. */
+  #logFailure(
+    { name, seq }: StepTask,
+    failure: { attempts: number; error: SerializedError; retryIn: number }
+  ): void {
+    const { log, run } = this.#params
+    const { attempts: attempt, error, retryIn } = failure
+    const what = seq < 0 ? 'Compensation of step' : 'Step'
+    log.warn(
+      { runId: run.id, workflow: run.workflow, step: name, attempt, err: error },
+      `${what} "${name}" of ${run.id} has failed, attempt ${attempt}; the next one in ${Math.round(retryIn)} ms: ${errorLine(error)}`
+    )
   }
 
   #policyOf(task: StepTask): RetryPolicy {
@@ -159,9 +177,9 @@ export class StepRunner {
 
   /** Nobody waits for it any more, and nobody would ever know. */
   #report({ name }: StepTask, err: unknown): void {
-    const { log, runId } = this.#params
+    const { log, run } = this.#params
     log.error(
-      { err, runId, step: name },
+      { err, runId: run.id, step: name },
       'A promise of a step was rejected after the step had ended'
     )
   }
@@ -207,8 +225,9 @@ export class StepRunner {
   }
 
   #contextOf(task: StepTask, params: { attempt: number; signal: AbortSignal }): StepContext {
-    const { runId, log } = this.#params
+    const { id: runId, workflow } = this.#params.run
     const id = stepId(runId, task.seq, this.undone)
+    const log = new BoundLogger(this.#params.log, { runId, workflow, step: task.name })
     return { id, ...params, log, heartbeat: () => {} }
   }
 }

@@ -49,7 +49,7 @@ export class TurnRunner implements Execution {
     this.#params = params
     this.#writer = new RunWriter(row, params)
     this.#steps = new StepRunner({
-      runId: row.id,
+      run: row,
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
@@ -155,7 +155,10 @@ export class TurnRunner implements Execution {
             )
           else this.#turn.fail(err)
         }
-        this.#turn.start(() => runInScope({ kind: 'body', ctx, fail }, () => body.run(ctx)))
+        const queried = (query: string) => this.#turn.queried(query)
+        this.#turn.start(() =>
+          runInScope({ kind: 'body', ctx, fail, queried }, () => body.run(ctx))
+        )
         return null
       }
     }

@@ -44,7 +44,7 @@ export class Unwinder implements Execution {
     this.#params = params
     this.#writer = new RunWriter(row, params)
     this.#steps = new StepRunner({
-      runId: row.id,
+      run: row,
       log: params.log,
       maxPayloadBytes: params.options.maxPayloadBytes,
       step: (name) => params.registry.step(name),
@@ -131,7 +131,9 @@ export class Unwinder implements Execution {
       clock: this.#writer.clock,
       token: () => this.row.token,
     })
-    turn.start(() => runInScope({ kind: 'body', ctx, fail: () => {} }, () => body.run(ctx)))
+    const queried = (query: string) => turn.queried(query)
+    const scope = { kind: 'body' as const, ctx, fail: () => {}, queried }
+    turn.start(() => runInScope(scope, () => body.run(ctx)))
     await settled.promise
     const { fault } = turn
     const wasCancelled = this.row.errorCode === 'cancelled'

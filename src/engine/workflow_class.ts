@@ -1,5 +1,5 @@
 import { E_INVALID_WORKFLOW, E_UNRESOLVABLE_WORKFLOW } from '../errors.ts'
-import { nearestName } from '../nearest_name.ts'
+import { unknownKey } from '../core/known_options.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { WorkflowClass, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowBody, WorkflowDefinition } from './definitions.ts'
@@ -55,6 +55,12 @@ export function isWorkflowClass(value: unknown): value is WorkflowClass {
  */
 export function workflowOptions(target: WorkflowClass): WorkflowOptions {
   const shown = target.name || 'an anonymous class'
+  if (Reflect.get(target, WORKFLOW) !== true) {
+    throw new E_INVALID_WORKFLOW([
+      shown,
+      'the class does not extend BaseWorkflow, and no worker would find it. Write: class ... extends BaseWorkflow',
+    ])
+  }
   // A subclass is another workflow: what it inherits is the name of its parent.
   const options: unknown = Object.hasOwn(target, 'workflow') ? target.workflow : undefined
   if (typeof options !== 'object' || options === null) {
@@ -63,10 +69,9 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
       `the class has no static "workflow" of its own. Add: static workflow = { name: '...' }`,
     ])
   }
-  for (const key of Object.keys(options)) {
-    if (KEYS.some((known) => known === key)) continue
-    const nearest = nearestName(key, KEYS)
-    const hint = nearest ? `Did you mean "${nearest}"?` : `Known are ${KEYS.join(', ')}`
+  const unknown = unknownKey(options, KEYS)
+  if (unknown) {
+    const { key, hint } = unknown
     throw new E_INVALID_WORKFLOW([shown, `"${key}" is not a key of "static workflow". ${hint}`])
   }
   const { name, version, tags } = options as Partial<WorkflowOptions>

@@ -1,6 +1,7 @@
 import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
 import { type Instant, parseInstant } from '../core/instant.ts'
+import { checkOptions } from '../core/known_options.ts'
 import { checkName, claimKey, deriveId } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
@@ -52,6 +53,8 @@ export interface ContextParams {
   checkAttributes: (values: unknown) => Promise<unknown>
 }
 
+const CALL_OPTIONS = ['retries', 'timeoutMs', 'backoffMs', 'compensate'] as const
+
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
 export class RunContext implements WorkflowCtx {
   readonly runId: string
@@ -78,6 +81,7 @@ export class RunContext implements WorkflowCtx {
     return this.#call('step()', () => {
       const name = this.#params.stepName(step)
       checkStepTerms(name, call)
+      checkOptions('ctx.step()', call, CALL_OPTIONS)
       const work = { input: this.#encode(input, 'input', `step "${name}"`) }
       const compensation = this.#undo(call)
       const here = stepOperation({ kind: 'step', name, work, call, compensation })
@@ -95,6 +99,7 @@ export class RunContext implements WorkflowCtx {
   ): Promise<T> {
     return this.#call('localStep()', () => {
       checkStepTerms(checkName('step name', name), call)
+      checkOptions('ctx.localStep()', call, CALL_OPTIONS)
       const work = { local: fn }
       return stepOperation({
         ...{ kind: 'local_step', name, work, call },
@@ -124,6 +129,7 @@ export class RunContext implements WorkflowCtx {
     options: { timeout?: string | number | undefined } = {}
   ): Promise<T> {
     return this.#call('waitForSignal()', () => {
+      checkOptions('ctx.waitForSignal()', options, ['timeout'])
       const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout)
       return signalOperation({ token: checkName('signal token', token), timeoutMs })
     })
@@ -159,7 +165,10 @@ export class RunContext implements WorkflowCtx {
     options: AllOptions = {}
   ): Promise<any[]> {
     const mode = options.mode ?? 'failFast'
-    return this.#call('all()', () => this.#all(target, inputs, { ...options, mode }))
+    return this.#call('all()', () => {
+      checkOptions('ctx.all()', options, ['mode', 'concurrency'])
+      return this.#all(target, inputs, { ...options, mode })
+    })
   }
 
   allSettled(
@@ -168,7 +177,10 @@ export class RunContext implements WorkflowCtx {
     options: Pick<AllOptions, 'concurrency'> = {}
   ): Promise<PromiseSettledResult<any>[]> {
     const mode = 'settled' as const
-    return this.#call('allSettled()', () => this.#all(target, inputs, { ...options, mode }))
+    return this.#call('allSettled()', () => {
+      checkOptions('ctx.allSettled()', options, ['concurrency'])
+      return this.#all(target, inputs, { ...options, mode })
+    })
   }
 
   now(): Date {

@@ -141,6 +141,11 @@ export class Turn {
     this.#schedule()
   }
 
+  /** The body asks the database by itself: it would do so again at each replay, and see something else. */
+  queried(query: string): void {
+    this.#fail({ code: 'foreign_await', by: { query } })
+  }
+
   /** Asks for an operation; the promise settles by a delivery. */
   call(operation: Operation): Promise<unknown> {
     const identity = this.#identify(operation)
@@ -292,7 +297,7 @@ export class Turn {
   #identify(operation: Pick<Operation, 'kind' | 'name'>): OperationIdentity | null {
     if (this.isOver) return null
     if (!this.#isOpen) {
-      this.#fail({ code: 'foreign_await', call: `${operation.kind} "${operation.name}"` })
+      this.#fail({ code: 'foreign_await', by: { call: `${operation.kind} "${operation.name}"` } })
       return null
     }
     this.#draws = 0
@@ -302,7 +307,7 @@ export class Turn {
 
   #finish(outcome: BodyOutcome): void {
     if (this.isOver) return
-    if (!this.#isOpen) return this.#fail({ code: 'foreign_await', call: null })
+    if (!this.#isOpen) return this.#fail({ code: 'foreign_await', by: 'end' })
     this.#body = outcome
   }
 

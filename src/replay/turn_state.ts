@@ -5,8 +5,8 @@ import type { Mismatch } from './recorded.ts'
 /** Why a turn cannot go on: the history and the code do not fit, or the body awaited something foreign. */
 export type TurnFault =
   | { code: 'non_determinism'; mismatch: Mismatch }
-  /** What the body did after it: called this operation, or (null) ended. */
-  | { code: 'foreign_await'; call: string | null }
+  /** By what it was found: a query of the body, or what the body did after it. */
+  | { code: 'foreign_await'; by: { query: string } | { call: string } | 'end' }
 
 /** How a body ended. */
 export type BodyOutcome =

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { BaseModel } from '@adonisjs/lucid/orm'
 import { test } from '@japa/runner'
 import { DateTime, Duration } from 'luxon'
-import { E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD, E_UNSERIALIZABLE } from '../../src/errors.ts'
+import {
+  ChildError,
+  E_PAYLOAD_TOO_LARGE,
+  E_UNREADABLE_PAYLOAD,
+  E_UNSERIALIZABLE,
+  StepError,
+} from '../../src/errors.ts'
 import { decode, encode } from '../../src/core/payload.ts'
 import { arbitraryValue } from './arbitrary_value.ts'
 import { thrownBy } from './thrown_by.ts'
@@ -59,6 +65,20 @@ const KEPT: Record<string, unknown> = {
     cause: { when: new Date(1), no: undefined },
   }),
   'an error with a field named constructor': Object.assign(new Error('x'), { constructor: 'no' }),
+  'what a body catches of a step': new StepError(
+    {
+      name: 'Teapot',
+      message: 'no',
+      code: 'teapot',
+      details: { ml: 2n },
+      cause: { name: 'Error', message: 'x' },
+    },
+    2
+  ),
+  'what a body catches of a child': new ChildError(
+    { name: 'Teapot', message: 'no' },
+    { runId: 'pots.1', status: 'dead', attempts: 1 }
+  ),
   'an AggregateError': new AggregateError([new Error('a'), 2n], 'all'),
   'errors of the language': [
     new SyntaxError('s'),

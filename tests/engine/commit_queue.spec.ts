@@ -8,6 +8,7 @@ import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { storedRun } from '../worker/stored_run.ts'
+import { LogCapture } from './durable_app.ts'
 
 /** Notes its batches, each of which waits to be let through. */
 class GatedStore extends MemoryStore {
@@ -15,12 +16,15 @@ class GatedStore extends MemoryStore {
   readonly batches: string[][] = []
   /** What the next commits fail with, one after the other. */
   readonly failures: Error[] = []
+  /** Run of a write on which the code of the store fails. */
+  broken: string | null = null
   #answers: (() => void)[] = []
   #isOpen = false
 
   override async commit(writes: readonly Write[]): Promise<Flush> {
     const failure = this.failures.shift()
     if (failure) throw failure
+    if (writes.some((write) => idOf(write) === this.broken)) throw new TypeError('not a function')
     this.batches.push(writes.map((write) => (write.type === 'start' ? write.run.id : write.type)))
     if (!this.#isOpen) await new Promise<void>((resolve) => this.#answers.push(resolve))
     return super.commit(writes)
@@ -38,14 +42,26 @@ class GatedStore extends MemoryStore {
   }
 }
 
+function idOf(write: Write): string | null {
+  if (write.type === 'start') return write.run.id
+  return write.type === 'turn' ? write.runId : null
+}
+
 const start = (id: string): StartWrite => storedRun('one', { id })
 
 test.group('The commit queue', (group) => {
   let store: GatedStore
   let queue: CommitQueue
+  let log: LogCapture
   group.each.setup(() => {
     store = new GatedStore(new MemoryDatabase())
-    queue = new CommitQueue({ store: async () => store, news: new RunNews() })
+    log = new LogCapture()
+    queue = new CommitQueue({
+      store: async () => store,
+      news: new RunNews(),
+      log,
+      faultRetryMs: 5,
+    })
   })
 
   test('sends half of what waits to an idle store elsewhere, and the rest with what came meanwhile: the one works while the other does', async ({
@@ -96,7 +112,7 @@ test.group('The commit queue', (group) => {
         if (openings++ === 0) throw refused
         return new MemoryStore(new MemoryDatabase())
       }
-      queue = new CommitQueue({ store: openStore, news: new RunNews() })
+      queue = new CommitQueue({ store: openStore, news: new RunNews(), log })
       const first = queue.write(start('a')).catch((error: unknown) => error)
       for (let microtask = 0; microtask < moment; microtask++) await null
       const late = queue.write(start('b')).then(
@@ -125,6 +141,36 @@ test.group('The commit queue', (group) => {
       answers.map(({ type }) => type),
       ['lost', 'lost']
     )
+  })
+
+  test('a write on which our own code fails holds up no other: the one of a caller is refused, the one of a turn is logged and tried again', async ({
+    assert,
+  }) => {
+    store.letThrough()
+    store.broken = 'bad'
+    const ofCaller = queue.write(start('bad')).catch((error: unknown) => error)
+    const others = ['a', 'b'].map((id) => queue.write(start(id)))
+    const ofTurn = queue.write(turn({ id: 'bad', token: 1 }))
+    const answers = await Promise.all(others)
+    assert.deepEqual(
+      answers.map(({ type }) => type),
+      ['started', 'started']
+    )
+    assert.instanceOf(await ofCaller, TypeError)
+    while (log.lines.length < 3) await new Promise((resolve) => setImmediate(resolve))
+    assert.include(log.lines[0]?.args[0], { runId: 'bad' })
+    store.broken = null
+    const answer = await ofTurn
+    assert.equal(answer.type, 'lost')
+  })
+
+  test('that is closed gives up a write on which our own code fails', async ({ assert }) => {
+    store.letThrough()
+    store.broken = 'bad'
+    const kept = queue.write(turn({ id: 'bad', token: 1 })).catch((error: unknown) => error)
+    while (log.lines.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    await queue.close(5)
+    assert.instanceOf(await kept, E_ENGINE_STOPPED)
   })
 
   test('that is closed while the database does not answer refuses what waits, and what comes later', async ({

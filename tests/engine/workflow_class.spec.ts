@@ -124,6 +124,17 @@ test.group('Workflow class | static workflow', () => {
     })
   }
 
+  test('refuses a class that does not extend BaseWorkflow', ({ assert }) => {
+    class Loose {
+      static workflow = { name: 'loose' }
+      async run() {}
+    }
+    assert.throws(
+      () => workflowDefinition(Loose, targetEnvironment()),
+      /Loose.*does not extend BaseWorkflow/
+    )
+  })
+
   test('refuses a subclass that only inherits the name of its parent', ({ assert }) => {
     class Child extends classWith({ name: 'parent' }) {}
     assert.throws(

@@ -106,6 +106,32 @@ test.group('Application on Lucid', () => {
     assert.equal(kept?.status, 'pending')
   })
 
+  test('a query of a body blocks its run, though SQLite answers before the window closes; one of a step does not', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: true })
+    await migrate(app)
+    await app.start(() => {})
+    const db = await app.container.make('lucid.db')
+    const engine = await app.container.make('durable')
+    const count = () => db.from('durable_runs').count('* as runs')
+    const calls: string[] = []
+    const blocked = Promise.withResolvers<string>()
+    engine.on('run.blocked', ({ error }) => blocked.resolve(`${error.code}: ${error.message}`))
+    engine.register('impatient', '1', async (ctx) => {
+      await ctx.localStep('count', () =>
+        count().then(({ length }) => void calls.push(`${length} row`))
+      )
+      await count()
+      await ctx.localStep('never', () => void calls.push('never'))
+    })
+    await engine.start('impatient', null, 'one')
+    assert.match(await blocked.promise, /^foreign_await: .*sent a query.*count\(\*\)/)
+    assert.deepEqual(calls, ['1 row'])
+  })
+
   test('a connection that does not exist is named at the first use', async ({
     assert,
     fs,

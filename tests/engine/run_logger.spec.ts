@@ -1,0 +1,67 @@
+import { test } from '@japa/runner'
+import { BoundLogger, type EngineLogger } from '../../src/engine/run_logger.ts'
+import { DurableApp, LogCapture } from './durable_app.ts'
+
+/** A logger that gives children, as those of applications do. */
+class Parent extends LogCapture implements EngineLogger {
+  readonly bound: Record<string, unknown>[] = []
+  readonly ofChildren = new LogCapture()
+
+  child(facts: Record<string, unknown>) {
+    this.bound.push(facts)
+    return this.ofChildren
+  }
+}
+
+test.group('Logger of a run', () => {
+  test('is made once, at its first line, with the facts', ({ assert }) => {
+    const parent = new Parent()
+    const logger = new BoundLogger(parent, { runId: 'r1' })
+    assert.deepEqual(parent.bound, [])
+    logger.info('one')
+    logger.error({ at: 2 }, 'two')
+    assert.deepEqual(parent.bound, [{ runId: 'r1' }])
+    assert.deepEqual(parent.ofChildren.lines, [
+      { level: 'info', args: ['one'] },
+      { level: 'error', args: [{ at: 2 }, 'two'] },
+    ])
+    assert.deepEqual(parent.lines, [])
+  })
+
+  test('is the application’s own where that has no children', ({ assert }) => {
+    const log = new LogCapture()
+    new BoundLogger(log, { runId: 'r1' }).warn('one')
+    assert.deepEqual(log.lines, [{ level: 'warn', args: ['one'] }])
+  })
+})
+
+test.group('Failed attempts', () => {
+  test('each one that is followed by another is a warning with the run, the step and the failure; the last one is not', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp()
+    cleanup(() => app.close())
+    app.engine.register('flaky', '1', (ctx) =>
+      ctx.localStep(
+        'call',
+        ({ attempt }) => {
+          throw new Error(`no ${attempt}`)
+        },
+        { retries: 2, backoffMs: 1 }
+      )
+    )
+    await app.work()
+    await app.engine.start('flaky', null, 'r1')
+    await app.engine.waitForRun('r1')
+    const warnings = app.log.lines.filter(({ level }) => level === 'warn')
+    assert.lengthOf(warnings, 2)
+    for (const [index, { args }] of warnings.entries()) {
+      const attempt = index + 1
+      const [facts, line] = args
+      assert.containSubset(facts, { runId: 'r1', workflow: 'flaky', step: 'call', attempt })
+      assert.containSubset(facts, { err: { message: `no ${attempt}` } })
+      assert.match(String(line), new RegExp(`^Step "call" of r1 .*Error: no ${attempt}$`))
+    }
+  })
+})
