@@ -12,6 +12,8 @@ export interface OpenCall extends OperationIdentity {
   calledAt: number
   /** A row of its wait is in the store, or on its way there. */
   hasWait: boolean
+  /** As in the wait that was found open. */
+  target: string | null
   /** When its wait is over by time, by the store's clock; null = never, or not known yet. */
   dueAt: number | null
   /** Its due time has come, and it has not been told. */

@@ -52,6 +52,8 @@ export type Begin =
   | { kind: 'done'; output: string; children: readonly NewChild[]; signals: readonly SignalSend[] }
   /** Everything it waited for has happened: its outcome is in its children's rows. */
   | { kind: 'fetch' }
+  /** Its wait is not one of this call. */
+  | { kind: 'mismatch'; asked: string; recorded: string }
 
 export type OutsideEvent =
   | { type: 'signal'; entry: SignalEntry }
@@ -82,7 +84,7 @@ export interface KnownChild {
 }
 
 /** What an operation is told of its wait when that is found open. */
-export type FoundWait = Pick<Wait, 'seq' | 'dueAt' | 'attempts' | 'error' | 'dispatch'>
+export type FoundWait = Pick<Wait, 'seq' | 'target' | 'dueAt' | 'attempts' | 'error' | 'dispatch'>
 
 /** One operation of a body: a small state machine that says what it wants and what events mean. */
 export interface Operation {

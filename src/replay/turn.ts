@@ -158,6 +158,7 @@ export class Turn {
       ...identity,
       ...settle,
       hasWait: false,
+      target: null,
       dueAt: null,
       isDue: false,
       dispatch: null,
@@ -174,8 +175,8 @@ export class Turn {
     this.#open.set(call.seq, call)
     if (recorded?.state === 'ended') return promise
     if (recorded?.state === 'open') {
-      const { dueAt, attempts, dispatch, error } = recorded.wait
-      Object.assign(call, { hasWait: true, dueAt, attempts, dispatch, error })
+      const { target, dueAt, attempts, dispatch, error } = recorded.wait
+      Object.assign(call, { hasWait: true, target, dueAt, attempts, dispatch, error })
     }
     this.#fresh.push(call)
     return promise
@@ -491,6 +492,11 @@ export class Turn {
       case 'fetch':
         call.state = 'waiting'
         return this.#arrivals.inChildren(call.seq)
+      case 'mismatch': {
+        const { asked, recorded } = begin
+        const mismatch = { seq: call.seq, asked, recorded }
+        return this.#fail({ code: 'non_determinism', mismatch })
+      }
     }
   }
 

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { Deployments } from './deployments.ts'
+import { type Body, Deployments } from './deployments.ts'
 
 test.group('Code that does not fit the history', (group) => {
   let deployments: Deployments
@@ -123,6 +123,43 @@ test.group('Code that does not fit the history', (group) => {
       assert.equal(run.status, 'blocked')
       assert.equal(run.error!.code, 'non_determinism')
       assert.deepEqual(calls, ['reserve'])
+    })
+
+  const waiting = (ctx: WorkflowCtx) => ctx.waitForSignal('go')
+  const open: Record<string, { first: Body; then: Body; asked: string; recorded: string }> = {
+    'fewer inputs for all': {
+      first: (ctx) => ctx.all('waiting', [1, 2, 3]),
+      then: (ctx) => ctx.all('waiting', [1, 2]),
+      asked: 'all "waiting" of 2 inputs',
+      recorded: 'all "waiting" of 3 inputs',
+    },
+    'more inputs for allSettled': {
+      first: (ctx) => ctx.allSettled('waiting', [1]),
+      then: (ctx) => ctx.allSettled('waiting', [1, 2]),
+      asked: 'all_settled "waiting" of 2 inputs',
+      recorded: 'all_settled "waiting" of 1 inputs',
+    },
+    'another id for a child': {
+      first: (ctx) => ctx.child('waiting', null, 'one'),
+      then: (ctx) => ctx.child('waiting', null, 'other'),
+      asked: 'child "waiting" of run other',
+      recorded: 'child "waiting" of run one',
+    },
+  }
+  for (const [what, { first, then, asked, recorded }] of Object.entries(open))
+    test(`${what} while it is waited for blocks the run, and starts nothing (case 20)`, async ({
+      assert,
+    }) => {
+      await deployments.deploy({ main: first, waiting })
+      await deployments.start()
+      const { runs: started } = await deployments.engine.listRuns()
+      await deployments.deploy({ main: then, waiting })
+      for (const id of ['a', 'b', 'c']) await deployments.engine.signal('go', null, { id })
+      const run = await deployments.advance(60_000)
+      assert.equal(run.status, 'blocked')
+      assert.deepEqual(run.error!.details, { seq: 0, asked, recorded })
+      const { runs: after } = await deployments.engine.listRuns()
+      assert.lengthOf(after, started.length)
     })
 
   test('an operation that was never recorded may be another one', async ({ assert }) => {

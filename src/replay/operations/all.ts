@@ -19,6 +19,7 @@ interface AllParams {
 /** One child per input under one position. It starts further ones as earlier ones end. */
 export function allOperation(params: AllParams): Operation {
   const { workflow, count, mode, child, concurrency } = params
+  const kind = mode === 'settled' ? 'all_settled' : 'all'
   const ended = new Set<number>()
   /** Children that could not be started, by index: another run has their id. */
   const refused = new Map<number, string>()
@@ -37,17 +38,21 @@ export function allOperation(params: AllParams): Operation {
     ended.add(index)
     failed = true
   }
+  const called = (inputs: string | number | null) => `${kind} "${workflow}" of ${inputs} inputs`
   const isDone = () => ended.size === count || (failed && mode === 'failFast')
   return {
-    kind: mode === 'settled' ? 'all_settled' : 'all',
+    kind,
     name: workflow,
     begin(seq) {
       position = seq
       if (count === 0) return { kind: 'done', output: encode([]), children: [], signals: [] }
-      return { kind: 'wait', wait: {}, children: startMore() }
+      return { kind: 'wait', wait: { target: String(count) }, children: startMore() }
     },
     resume(wait, known) {
       position = wait.seq
+      // With fewer inputs it would wait for ever, with more it would give outputs that a replay does not have.
+      if (wait.target !== String(count))
+        return { kind: 'mismatch', asked: called(count), recorded: called(wait.target) }
       for (const { index, status } of known) {
         started = Math.max(started, index + 1)
         if (!isTerminal(status)) continue

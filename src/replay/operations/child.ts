@@ -5,7 +5,13 @@ import { decodeError, encodeError, type SerializedError } from '../../core/seria
 import { isTerminal } from '../../core/run.ts'
 import { ChildError, E_RESULT_IN_BODY } from '../../errors.ts'
 import type { ChildHandle } from '../../types/context.ts'
-import { type Operation, type Outcome, WAITS_FOR_NOTHING } from '../operation.ts'
+import {
+  type Begin,
+  type FoundWait,
+  type Operation,
+  type Outcome,
+  WAITS_FOR_NOTHING,
+} from '../operation.ts'
 
 /** Makes the run that an operation starts, once its position is known. */
 export type ChildFactory = (position: { seq: number; index: number }) => NewChild
@@ -20,10 +26,11 @@ export function childOperation(params: { workflow: string; child: ChildFactory }
       const started = child({ seq, index: 0 })
       return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
     },
-    resume: (_wait, [known]) =>
-      known && isTerminal(known.status)
+    resume: (wait, [known]) =>
+      otherRun('child', { workflow, child, wait }) ??
+      (known && isTerminal(known.status)
         ? { kind: 'fetch' }
-        : { kind: 'wait', wait: null, children: [] },
+        : { kind: 'wait', wait: null, children: [] }),
     take(event) {
       if (event.type !== 'child') return { kind: 'ignored' }
       switch (event.entry.event) {
@@ -64,7 +71,12 @@ export function startChildOperation(params: {
       if (hasOwnId) return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
       return { kind: 'done', output: encode(started.run.id), children: [started], signals: [] }
     },
-    resume: () => ({ kind: 'wait', wait: null, children: [] }),
+    resume: (wait) =>
+      otherRun('start_child', { workflow, child, wait }) ?? {
+        kind: 'wait',
+        wait: null,
+        children: [],
+      },
     take(event) {
       if (event.type !== 'child') return { kind: 'ignored' }
       const { event: what, childId } = event.entry
@@ -76,6 +88,18 @@ export function startChildOperation(params: {
       throw childError(outcome.error)
     },
   }
+}
+
+/** What to say when the code asks for a run of another id than the one that is waited for. */
+function otherRun(
+  kind: 'child' | 'start_child',
+  params: { workflow: string; child: ChildFactory; wait: FoundWait }
+): Begin | null {
+  const { workflow, child, wait } = params
+  const { id } = child({ seq: wait.seq, index: 0 }).run
+  if (id === wait.target) return null
+  const called = (run: string | null) => `${kind} "${workflow}" of run ${run}`
+  return { kind: 'mismatch', asked: called(id), recorded: called(wait.target) }
 }
 
 /**
