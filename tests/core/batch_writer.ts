@@ -154,7 +154,8 @@ export class BatchWriter {
   #start(): Write {
     const isAgain = this.random.chance(0.1)
     const id = `r${isAgain ? this.random.below(this.#runs + 1) : this.#runs++}`
-    return this.random.chance(0.5) ? startLeased(id) : start(id)
+    const terms = { timeoutMs: this.random.chance(0.3) ? 60_000 : null }
+    return this.random.chance(0.5) ? startLeased(id, terms) : start(id, terms)
   }
 
   #signal(): Write {

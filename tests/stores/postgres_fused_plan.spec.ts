@@ -29,7 +29,10 @@ const childOf = (runId: string, id: string) => ({
 
 test.group('PostgreSQL batches of one statement', () => {
   const hot: Record<string, Write[]> = {
-    'starts, leased or not, with tags': [start('a', { tags: ['x'] }), startLeased('b')],
+    'starts, leased or not, with tags': [
+      start('a', { tags: ['x'] }),
+      startLeased('b', { timeoutMs: 5 }),
+    ],
     'a step': [turn(r1, { records: [record(0)] })],
     'every end that leaves a run in its body': [
       turn(r1, { records: [record(0)], end: COMPLETE }),
@@ -70,7 +73,6 @@ test.group('PostgreSQL batches of one statement', () => {
     'a child whose start is to be answered': [
       turn(r1, { children: [{ ...childOf('r1', 'c'), acknowledge: true }] }),
     ],
-    'a run with a time limit': [start('a', { timeoutMs: 5 })],
     'a run that handles another': [start('a', { handles: { runId: 'b', as: 'dead_letter' } })],
     'the beginning of compensations': [
       turn(r1, { end: { kind: 'unwind', error: '""', errorCode: 'x' } }),

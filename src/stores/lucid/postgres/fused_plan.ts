@@ -150,8 +150,8 @@ function isFused(end: TurnEnd): end is FusedEnd {
 }
 
 /** Whether the statement knows every column of the run that is not the same for all new ones. */
-function isPlain({ dueIn, handles, routeChain, timeoutMs }: NewRun): boolean {
-  return !dueIn && !handles && !routeChain?.length && (timeoutMs ?? null) === null
+function isPlain({ dueIn, handles, routeChain }: NewRun): boolean {
+  return !dueIn && !handles && !routeChain?.length
 }
 
 function compare(one: string, other: string): number {

@@ -3,7 +3,7 @@ import type { Value } from '../dialect.ts'
 import type { FusedPlan } from './fused_plan.ts'
 import type { StatementParts } from './statement_parts.ts'
 
-/** The columns of a run that is inserted, in the order of their arrays. */
+/** What is sent of a run that is inserted, in the order of the arrays. */
 const COLUMNS = {
   id: 'text',
   workflow: 'text',
@@ -19,6 +19,7 @@ const COLUMNS = {
   parent_index: 'integer',
   parent_awaited: 'integer',
   parent_fail_fast: 'integer',
+  timeout_ms: 'bigint',
 } as const
 type Column = keyof typeof COLUMNS
 
@@ -26,10 +27,11 @@ const NAMES = Object.keys(COLUMNS) as Column[]
 const ARRAYS = Object.values(COLUMNS)
   .map((type) => `?::${type}[]`)
   .join(', ')
-const COPIED = NAMES.filter((name) => name !== 'input')
-const INSERTED = `${COPIED.join(', ')}, phase, recovery_attempts, handoffs, inbox_seq, format, created_at, updated_at, status, due_at,
-  owner, token, started_at`
-const COMMON = `${COPIED.map((name) => `u.${name}`).join(', ')}, 'body', 0, 0, 0, ${RUN_FORMAT}, clock.at, clock.at`
+const COPIED = NAMES.filter((name) => name !== 'input' && name !== 'timeout_ms')
+const INSERTED = `${COPIED.join(', ')}, phase, recovery_attempts, handoffs, inbox_seq, format, created_at, updated_at, deadline_at,
+  status, due_at, owner, token, started_at`
+const COMMON = `${COPIED.map((name) => `u.${name}`).join(', ')}, 'body', 0, 0, 0, ${RUN_FORMAT}, clock.at, clock.at,
+  clock.at + u.timeout_ms`
 
 /**
  * Runs that were asked for from outside; an id that is taken is left alone. After the locks, so that two batches which
@@ -113,6 +115,7 @@ function arraysOf(runs: readonly NewRun[]): (readonly Value[])[] {
       parent_index: parent === null ? null : parent.index,
       parent_awaited: parent === null ? null : Number(parent.awaited),
       parent_fail_fast: parent === null ? null : Number(parent.failFast),
+      timeout_ms: run.timeoutMs ?? null,
     }
   })
   return NAMES.map((name) => rows.map((row) => row[name]))
