@@ -42,8 +42,10 @@ export interface Simulated {
 
 const ROOT = 'r'
 const MAX_EVENTS = 3_000
-/** Rounds of the event loop in which nothing happens after which nothing will. */
+/** Rounds of the event loop in which nothing happens after which the simulation lets something happen. */
 const QUIET_ROUNDS = 4
+/** The same where there is nothing that it could let happen: a long replay shows itself in none of its rounds. */
+const LAST_ROUNDS = 100
 /** Longest time in ms that it may take to come to rest. */
 const PATIENCE_MS = 15_000
 const { setImmediate, performance } = globalThis
@@ -97,8 +99,8 @@ class Simulation {
       await this.#checkStranded()
       if (await this.#replaceLost()) continue
       const happen = this.#next()
-      if (!happen) break
-      happen()
+      if (happen) happen()
+      else if (!(await this.#stirs())) break
     }
     this.#checkEnded()
     this.#post.checkRecords()
@@ -211,6 +213,14 @@ class Simulation {
       const isQuiet = before === this.#activity && !this.#desk.isBusy && this.#repeating.size === 0
       rounds = isQuiet ? rounds + 1 : 0
     }
+  }
+
+  /** Whether something happens by itself after all. */
+  async #stirs(): Promise<boolean> {
+    const before = this.#activity
+    for (let round = 0; round < LAST_ROUNDS && before === this.#activity; round++)
+      await new Promise((resolve) => setImmediate(resolve))
+    return before !== this.#activity
   }
 
   /** A process that died is followed by another one; one that stood still goes on after that. */
