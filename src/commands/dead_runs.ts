@@ -1,7 +1,7 @@
 import type { RunQuery } from '../contracts/store.ts'
 import type { RunRow, RunStatus } from '../core/run.ts'
 import { decodeError } from '../core/serialized_error.ts'
-import type { WorkflowEngine } from '../engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
 import { type HandlerRun, readDeadLetterHandlers } from './handler_runs.ts'
 import { runPages } from './run_pages.ts'
@@ -29,7 +29,7 @@ export async function groupDeadRuns(
   engine: WorkflowEngine,
   filter: Pick<RunQuery, 'workflow' | 'tag' | 'namespace'>
 ): Promise<DeadRunGroup[]> {
-  const store = await engine.context.store()
+  const store = await internalsOf(engine).store()
   const groups = new Map<string, DeadRunGroup>()
   for await (const rows of runPages(engine, { ...filter, status: 'dead' })) {
     const ids = rows.map(({ id }) => id)

@@ -1,5 +1,5 @@
 import type { RunRow } from '../core/run.ts'
-import type { WorkflowEngine } from '../engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
@@ -27,8 +27,9 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
   const live = records.filter(({ generation }) => generation === 0)
   const fanOuts = [...live, ...waits].filter(({ kind }) => kind === 'all' || kind === 'all_settled')
   const childCounts = new Map<number, ChildCounts>()
+  const store = await internalsOf(engine).store()
   for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
-    childCounts.set(seq, countChildren(await engine.childStates({ runId, seq })))
+    childCounts.set(seq, countChildren(await store.childStates({ runId, seq })))
   const handlers = await readHandlers(engine, { run, history: records })
   return { run, history: records, waits, childCounts, handlers }
 }

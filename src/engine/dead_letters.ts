@@ -1,21 +1,30 @@
-import type { LoadedRun } from '../contracts/store.ts'
+import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { NewChild } from '../core/change_set.ts'
 import type { RunRow } from '../core/run.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
-import type { EngineContext } from './engine_context.ts'
-import { RunWriter } from './run_writer.ts'
+import type { FailureRouting } from './failure_routing.ts'
+import type { Registry } from './registry.ts'
+import type { EngineLogger } from './run_logger.ts'
+import { RunWriter, type RunWriterParams } from './run_writer.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 
 export type DeadListener = (run: WorkflowRun) => unknown
 
+interface DeadLettersParams extends RunWriterParams {
+  store: () => Promise<Pick<Store, 'getRun'>>
+  registry: Registry
+  routing: FailureRouting
+  log: EngineLogger
+}
+
 /** Ends runs that were lost once too often, and hands them to their dead-letter workflow. */
 export class DeadLetters {
-  #context: EngineContext
+  #params: DeadLettersParams
   #listeners = new Set<DeadListener>()
 
-  constructor(context: EngineContext) {
-    this.#context = context
+  constructor(params: DeadLettersParams) {
+    this.#params = params
   }
 
   /** Calls `listener` when a run is dead-lettered by this process, until the returned function is called. */
@@ -26,8 +35,8 @@ export class DeadLetters {
 
   /** Ends the run and stores its handler run in one write; then tells listeners; then lets the handler start. */
   async bury(row: RunRow, loaded: LoadedRun): Promise<void> {
-    const { commits, registry, log } = this.#context
-    const writer = new RunWriter(row, this.#context)
+    const { commits, registry, log } = this.#params
+    const writer = new RunWriter(row, this.#params)
     const { error, errorCode } = writer.failWith(causeOfDeath(row, loaded))
     const children = await this.#handlerRun(row, { error, input: loaded.input! })
     const seenInbox = loaded.inbox.at(-1)?.no ?? 0
@@ -49,7 +58,7 @@ export class DeadLetters {
     row: RunRow,
     letter: { error: string; input: string }
   ): Promise<readonly NewChild[]> {
-    const { routing, log } = this.#context
+    const { routing, log } = this.#params
     try {
       return await routing.deadLetter(row, letter)
     } catch (err) {
@@ -79,7 +88,7 @@ export class DeadLetters {
 
   /** The run is dead whether or not it can be read now. */
   async #read(runId: string): Promise<WorkflowRun | null> {
-    const { log, store: open } = this.#context
+    const { log, store: open } = this.#params
     try {
       const store = await open()
       const stored = await store.getRun(runId)
@@ -91,7 +100,7 @@ export class DeadLetters {
   }
 
   #swallow(err: unknown): void {
-    this.#context.log.debug({ err }, 'An onDead listener has failed')
+    this.#params.log.debug({ err }, 'An onDead listener has failed')
   }
 }
 

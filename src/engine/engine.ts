@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type {
-  ChildState,
-  LoadedRun,
-  RunPage,
-  RunQuery,
-  StrandedRun,
-  WorkerRow,
-} from '../contracts/store.ts'
+import type { RunPage, RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
 import type { Transport } from '../contracts/transport.ts'
 import { checkOptions } from '../core/known_options.ts'
 import { checkName, deriveId } from '../core/name.ts'
@@ -74,10 +67,16 @@ export interface EngineDependencies {
   transport?: Transport | undefined
 }
 
+/** What an engine shares with the workers and commands of its process, and with no application. */
+export let internalsOf: (engine: WorkflowEngine) => EngineContext
+
 /** The facade: starts runs, sends to them, waits for them and reads them. Making one opens nothing. */
 export class WorkflowEngine {
-  /** What workers of this process share with the engine. Not for applications. */
-  readonly context: EngineContext
+  static {
+    internalsOf = (engine) => engine.#context
+  }
+
+  #context: EngineContext
   #environment: TargetEnvironment
   #waiter: RunWaiter
   #store: Promise<EngineStore> | null = null
@@ -85,8 +84,6 @@ export class WorkflowEngine {
   #stopAdopting: () => void
   #isStopped = false
   #deps: EngineDependencies
-  #deadLetters: DeadLetters
-  #cancellation: Cancellation
   #starter: RunStarter
 
   constructor(deps: EngineDependencies) {
@@ -100,38 +97,40 @@ export class WorkflowEngine {
     const { transport } = deps
     const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
     const events = new RunEventEmitter(onError)
-    this.context = {
+    const routing = new FailureRouting({
+      registry,
+      events,
+      resolve: (target) => this.#starter.handler(target),
+      deadLetterWorkflow: deps.deadLetterWorkflow ?? null,
+    })
+    const shared = {
       store,
-      discover: deps.discover,
       commits,
-      news,
       events,
       registry,
       options,
+      routing,
+      inDevelopment,
       log: logger,
-      routing: new FailureRouting({
-        registry,
-        events,
-        resolve: (target) => this.#starter.handler(target),
-        deadLetterWorkflow: deps.deadLetterWorkflow ?? null,
-      }),
-      dispatcher: transport
-        ? new Dispatcher({ transport, store, commits, registry, options, log: logger })
-        : null,
+    }
+    this.#context = {
+      ...shared,
+      discover: deps.discover,
+      news,
+      cancellation: new Cancellation(shared),
+      deadLetters: new DeadLetters(shared),
+      dispatcher: transport ? new Dispatcher({ transport, ...shared }) : null,
       naming: {
         stepName: (step) => stepNameOf(step as string),
         stepStamp: (fn) => (typeof fn === 'function' ? (stampOf(fn) ?? null) : null),
         workflow: (target) => nameWorkflowNow(target, this.#environment),
       },
-      inDevelopment,
       stalled: new Set(),
       starter: null,
     }
-    this.#waiter = new RunWaiter(this.context)
-    this.#deadLetters = new DeadLetters(this.context)
-    this.#cancellation = new Cancellation(this.context)
+    this.#waiter = new RunWaiter(this.#context)
     const environment = this.#environment
-    this.#starter = new RunStarter({ context: this.context, environment, store })
+    this.#starter = new RunStarter({ context: this.#context, environment, store })
   }
 
   /**
@@ -216,7 +215,7 @@ export class WorkflowEngine {
     })
     const id = options.id === undefined ? randomUUID() : checkName('signal id', options.id)
     const signal = { id, token: checkName('signal token', token), payload: text }
-    const answer = await this.context.commits.write({ type: 'signal', signal })
+    const answer = await this.#context.commits.write({ type: 'signal', signal })
     if (answer.type === 'refused') throw answer.error
     return { delivered: answer.type === 'signalled' && answer.delivered }
   }
@@ -233,14 +232,9 @@ export class WorkflowEngine {
     this.#refuseWhenStopped()
     checkOptions('engine.cancel()', options, ['compensate', 'reason'])
     const { compensate = false, reason = 'The run was cancelled' } = options
-    const outcome = await this.#cancellation.cancel(runId, { compensate, reason })
+    const outcome = await this.#context.cancellation.cancel(runId, { compensate, reason })
     if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
     return outcome !== 'over'
-  }
-
-  /** Cancels a run whose execution time is over. For workers. */
-  async timeOut(runId: string): Promise<void> {
-    await this.#cancellation.timeOut(runId)
   }
 
   /**
@@ -251,7 +245,7 @@ export class WorkflowEngine {
   async requeue(runId: string): Promise<boolean> {
     this.#refuseWhenStopped()
     const store = await this.#open()
-    const { commits, registry, discover } = this.context
+    const { commits, registry, discover } = this.#context
     return new Requeue({ store, commits, registry, discover }).run(runId)
   }
 
@@ -283,7 +277,7 @@ export class WorkflowEngine {
    * function is called. It is not awaited; what it throws or rejects with is logged at `debug`.
    */
   onDead(listener: (run: WorkflowRun) => unknown): () => void {
-    return this.#deadLetters.onDead(listener)
+    return this.#context.deadLetters.onDead(listener)
   }
 
   /**
@@ -295,18 +289,13 @@ export class WorkflowEngine {
     const store = await this.#open()
     const cap = this.#deps.options.maxRecoveryAttempts
     const found = await store.recoverExpired({ suspectFrom: suspectFrom(cap) })
-    if (found.runs > 0) this.context.news.anything()
+    if (found.runs > 0) this.#context.news.anything()
     return found
-  }
-
-  /** Ends a run that was lost once too often. For workers. */
-  bury(row: RunRow, loaded: LoadedRun): Promise<void> {
-    return this.#deadLetters.bury(row, loaded)
   }
 
   /** Failure routes whose handler is neither registered here nor served by a live worker. */
   async unservedOnErrorRoutes(): Promise<UnservedRoute[]> {
-    return unservedRoutes(this.context)
+    return unservedRoutes(this.#context)
   }
 
   /** By id, or by the handle that `start` gave, which knows the type of the output. Null: there is no such run. */
@@ -330,12 +319,6 @@ export class WorkflowEngine {
     return stored && describeHistory(stored)
   }
 
-  /** Indexes of the children that an operation has started, and where each stands, without payloads. */
-  async childStates(parent: { runId: string; seq: number }): Promise<ChildState[]> {
-    const store = await this.#open()
-    return store.childStates(parent)
-  }
-
   /**
    * Resolves to the run when it has ended, however it did; rejects with E_RUN_NOT_FOUND, or with E_WAIT_TIMEOUT after
    * `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
@@ -355,7 +338,7 @@ export class WorkflowEngine {
   async findStranded(): Promise<StrandedRun[]> {
     const store = await this.#open()
     const found = await store.findStranded()
-    const stalled = [...this.context.stalled].map((runId) => ({
+    const stalled = [...this.#context.stalled].map((runId) => ({
       runId,
       reason: 'stalled' as const,
     }))
@@ -372,14 +355,14 @@ export class WorkflowEngine {
     name: Name,
     listener: (event: RunEvents[Name]) => void
   ): () => void {
-    return this.context.events.on(name, listener)
+    return this.#context.events.on(name, listener)
   }
 
   /** Moves the clock of the store by `ms`, for every process on it. For tests. */
   async advanceClock(ms: number): Promise<void> {
     const store = await this.#open()
     await store.advanceClock(ms)
-    this.context.news.anything()
+    this.#context.news.anything()
   }
 
   /** Lets writes under way end and closes the store. Workers are stopped before. Idempotent. */
@@ -387,8 +370,8 @@ export class WorkflowEngine {
     this.#isStopped = true
     this.#stopAdopting()
     this.#waiter.stop()
-    await this.context.dispatcher?.close()
-    await this.context.commits.close(CLOSE_GRACE_MS)
+    await this.#context.dispatcher?.close()
+    await this.#context.commits.close(CLOSE_GRACE_MS)
     this.#stopWatching()
     const store = await this.#store?.catch(() => null)
     await store?.close()
@@ -410,7 +393,7 @@ export class WorkflowEngine {
 
   async #openTransport(store: EngineStore): Promise<void> {
     try {
-      await this.context.dispatcher?.open()
+      await this.#context.dispatcher?.open()
     } catch (error) {
       await store.close()
       throw error
@@ -421,7 +404,7 @@ export class WorkflowEngine {
     const store = await this.#deps.openStore()
     await store.open()
     await this.#openTransport(store)
-    const { news } = this.context
+    const { news } = this.#context
     this.#stopWatching = store.onForeignChange((told) =>
       told ? news.publish(told, new Map()) : news.anything()
     )

@@ -2,7 +2,9 @@ import type { Store } from '../contracts/store.ts'
 import type { RunRow } from '../core/run.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
+import type { Cancellation } from './cancellation.ts'
 import type { CommitQueue } from './commit_queue.ts'
+import type { DeadLetters } from './dead_letters.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { RunEventEmitter } from './events.ts'
 import type { FailureRouting } from './failure_routing.ts'
@@ -40,6 +42,8 @@ export interface EngineContext {
   log: EngineLogger
   naming: Pick<ContextParams, 'stepName' | 'stepStamp' | 'workflow'>
   routing: FailureRouting
+  cancellation: Cancellation
+  deadLetters: DeadLetters
   /** Null: every step is executed beside its body. */
   dispatcher: Dispatcher | null
   inDevelopment: boolean

@@ -22,8 +22,6 @@ interface PoolParams {
   concurrency: number
   /** Called when a slot has become free. */
   onFree: () => void
-  /** Ends a run that was lost once too often. */
-  bury: (row: RunRow, loaded: LoadedRun) => Promise<void>
 }
 
 const LOAD_RETRY_MS = 200
@@ -202,8 +200,8 @@ export class RunPool implements LeasedRuns {
   /** A run that is over in one phase may go on in another under the same lease. */
   async #executePhases(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
     const params = this.#execution
-    const { maxRecoveryAttempts: cap } = this.#params.context.options
-    if (isBeyondCap(row, cap)) return this.#params.bury(row, loaded)
+    const { options, deadLetters } = this.#params.context
+    if (isBeyondCap(row, options.maxRecoveryAttempts)) return deadLetters.bury(row, loaded)
     let execution: Execution = resident ?? executionOf(row, params)
     const begun = [execution]
     let ending = await this.#run(execution, { row, loaded, isResident: resident !== null })

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '../contracts/store.ts'
 import { claimKey, suspectKey } from '../core/name.ts'
 import { suspectFrom } from '../core/recovery.ts'
-import type { WorkflowEngine } from '../engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import { changeSet } from '../engine/run_writer.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
@@ -51,7 +51,7 @@ export class DurableWorker implements Starter {
 
   constructor(params: WorkerParams) {
     this.#params = params
-    this.#context = params.engine.context
+    this.#context = internalsOf(params.engine)
   }
 
   /** Discovers workflows, takes the lock on its name, and begins to claim. Nothing is left of a start that fails. */
@@ -99,7 +99,6 @@ export class DurableWorker implements Starter {
       ...{ context, store, lease: session },
       concurrency: this.#concurrency,
       onFree: () => claims.slotFreed(),
-      bury: (row, loaded) => this.#params.engine.bury(row, loaded),
     })
     const claims = new Claims({
       ...{ store, session, pool, pollMs, idlePollMs, retryMs: RETRY_MS, onError },
@@ -133,7 +132,7 @@ export class DurableWorker implements Starter {
   #upkeep(parts: Pick<Parts, 'store' | 'session' | 'pool' | 'claims'>): MaintenanceTask[] {
     const { store, session, pool, claims } = parts
     const { engine } = this.#params
-    const { log, options, commits } = this.#context
+    const { log, options, commits, cancellation } = this.#context
     const { leaseMs, pollMs, idlePollMs } = options
     const recoveries = recovery({
       recover: () => engine.recoverIncomplete(),
@@ -145,7 +144,7 @@ export class DurableWorker implements Starter {
     })
     const sweeps = timeouts({
       findOverdue: (limit) => store.findOverdue(limit),
-      cancel: (runId) => engine.timeOut(runId),
+      cancel: (runId) => cancellation.timeOut(runId),
       intervalMs: pollMs,
     })
     const check = new LeaseCheck({

@@ -5,7 +5,7 @@ import type { ApplicationService } from '@adonisjs/core/types'
 import { pathToFileURL } from 'node:url'
 import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
 import type { RunStatus } from '../../src/core/run.ts'
-import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { internalsOf, WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
 
@@ -57,7 +57,7 @@ export async function work({ engine }: Pick<CommandApp, 'engine'>): Promise<void
 
 /** From now on nothing can read a run with its payloads. */
 export async function refusePayloads({ engine }: Pick<CommandApp, 'engine'>): Promise<void> {
-  const store = await engine.context.store()
+  const store = await internalsOf(engine).store()
   store.getRun = async (runId) => {
     throw new Error(`The payloads of run ${runId} were read`)
   }

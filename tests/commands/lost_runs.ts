@@ -1,5 +1,5 @@
 import { claimKey, suspectKey } from '../../src/core/name.ts'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 
 const LEASE_MS = 1_000
 
@@ -12,7 +12,7 @@ export async function loseRun(
   params: { runId: string; step: string; times: number }
 ): Promise<void> {
   const { runId, step, times } = params
-  const store = await engine.context.store()
+  const store = await internalsOf(engine).store()
   const run = await engine.getRun(runId)
   if (!run) throw new Error(`There is no run ${runId}`)
   const key = claimKey(run.namespace, run.workflow, run.version)

@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { internalsOf } from '../../src/engine/engine.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { STORES } from './databases.ts'
@@ -110,7 +111,7 @@ for (const kind of Object.keys(STORES))
       engine.register('handler', '1', async () => 'handled')
       const heard: unknown[] = []
       engine.onDead((run) => heard.push(run))
-      const store = await engine.context.store()
+      const store = await internalsOf(engine).store()
       const getRun = store.getRun.bind(store)
       store.getRun = async (runId) => {
         if (runId === 'r') throw new Error('the connection is gone')

@@ -3,6 +3,7 @@ import { HEALTHY, POISON } from './poison_workflows.ts'
 import { PROCESS_DATABASES } from './process_database.ts'
 import { Supervisor } from './supervisor.ts'
 import { until } from '../worker/until.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 
 const LEASE_MS = 1_500
 const OPTIONS = { leaseMs: LEASE_MS, hangMs: 60_000, pollMs: 50, idlePollMs: 200 }
@@ -134,7 +135,7 @@ for (const kind of PROCESS_DATABASES)
       await until(isRunning)
       const [worker] = await supervisor.engine.listWorkers()
       process.signal('SIGSTOP')
-      const store = await supervisor.engine.context.store()
+      const store = await internalsOf(supervisor.engine).store()
       await until(async () => (await store.now()) > (worker?.until ?? 0))
       process.signal('SIGCONT')
       const run = await supervisor.ended('r')

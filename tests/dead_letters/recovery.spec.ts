@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { firstStep } from '../worker/stored_run.ts'
 import { STORES } from './databases.ts'
@@ -327,7 +327,7 @@ for (const kind of Object.keys(STORES))
       const app = await stage.app()
       const { store } = stage
       registerPipeline(app.engine)
-      const own = await app.engine.context.store()
+      const own = await internalsOf(app.engine).store()
       const claim = own.claim.bind(own)
       own.claim = async (request) => {
         if (request.claimKeys.some((key) => key.startsWith(' '))) throw new Error('It is away')

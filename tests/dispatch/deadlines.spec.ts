@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { STORES } from '../dead_letters/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { RECONCILE_MS, Stage } from './stage.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 
 for (const kind of Object.keys(STORES))
   test.group(`Deadlines of dispatched steps (${kind})`, (group) => {
@@ -141,7 +142,7 @@ for (const kind of Object.keys(STORES))
       assert.isTrue(await stage.broker.heartbeat(message))
       const dueAt = await stage.deadlineOf('r')
       await stage.store.advanceClock(10_000)
-      await app.engine.context.commits.idle()
+      await internalsOf(app.engine).commits.idle()
       assert.equal(await stage.deadlineOf('r'), dueAt)
       await stage.store.advanceClock(RECONCILE_MS - 10_000)
       const again = await stage.broker.next()

@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { STORES } from '../dead_letters/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { Stage } from './stage.ts'
@@ -142,7 +143,7 @@ for (const kind of Object.keys(STORES))
       await app.work()
       const message = await stage.broker.next()
       await stage.suspended('r')
-      const { commits } = app.engine.context
+      const { commits } = internalsOf(app.engine)
       const write = commits.write.bind(commits)
       const refused = Promise.withResolvers<void>()
       commits.write = (wanted) => {

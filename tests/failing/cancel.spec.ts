@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Gate } from '../worker/gate.ts'
@@ -147,7 +148,7 @@ onEach((kind) =>
       cleanup(() => site.close(assert))
       const { engine } = await site.app()
       const { runId } = await engine.start({ name: 'main', version: '1' })
-      const { store: open } = engine.context
+      const { store: open } = internalsOf(engine)
       const store = await open()
       const pending = await engine.getRun(runId)
       const claimKeys = [pending?.claimKey ?? '']
@@ -352,7 +353,7 @@ onEach((kind) =>
       await engine.cancel('p.child.0.0')
       await site.stop(app)
       const dying = await site.app()
-      const store = await dying.engine.context.store()
+      const store = await internalsOf(dying.engine).store()
       const { claimKey } = (await dying.engine.getRun('p.child.0.1'))!
       await store.registerWorker({
         ...{ instance: 'w', name: 'w', leaseMs: 60_000, descriptor: '{}', takeOver: false },

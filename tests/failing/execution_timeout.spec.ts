@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { Gate } from '../worker/gate.ts'
@@ -123,7 +124,7 @@ onEach((kind) =>
       for (const { runId } of started) await engine.waitForRun(runId)
       await reaches(engine, patient.runId, 'suspended')
       await engine.advanceClock(100 * HOUR)
-      const { store: open } = engine.context
+      const { store: open } = internalsOf(engine)
       const store = await open()
       assert.deepEqual(await store.findOverdue(10), [])
       await engine.signal('go', 'at last')

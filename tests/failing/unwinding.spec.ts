@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { encodeError } from '../../src/core/serialized_error.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
@@ -322,7 +323,7 @@ test.group('Unwinding', () => {
   async function lostTwice(site: Site) {
     const { engine } = await site.app()
     const { runId } = await engine.start({ name: 'main', version: '1' })
-    const store = await engine.context.store()
+    const store = await internalsOf(engine).store()
     const { claimKey } = (await engine.getRun(runId))!
     for (const [instance, changes] of [
       ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],

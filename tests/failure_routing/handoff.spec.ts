@@ -1,5 +1,5 @@
 import { test } from '@japa/runner'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import type { RunEvents } from '../../src/engine/events.ts'
 import { ChildError, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
@@ -270,7 +270,7 @@ for (const kind of Object.keys(STORES))
       const app = await stage.app()
       const { engine } = app
       registerLines(engine, waitForGo)
-      const commits = engine.context.commits
+      const commits = internalsOf(engine).commits
       const write = commits.write.bind(commits)
       const writes: Parameters<typeof write>[0][] = []
       commits.write = (change) => {

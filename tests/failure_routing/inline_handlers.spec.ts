@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { OnError } from '../../src/on_error.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
@@ -104,7 +105,7 @@ for (const kind of Object.keys(DATABASES))
 
 test.group('Failure routes | inline handlers that are refused', () => {
   const register = (target: typeof BaseWorkflow) =>
-    new DurableApp().engine.context.naming.workflow(target as never)
+    internalsOf(new DurableApp().engine).naming.workflow(target as never)
 
   test('OE-67: a method and a route for one code are refused, with both handlers', ({ assert }) => {
     class Twice extends Importing {

@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput, WorkflowClass } from '../../src/types/workflow.ts'
@@ -166,7 +167,7 @@ test.group('Failure routes | registration', () => {
     try {
       if (inClass) {
         const Line = lineClass(onError as FailureRoute[])
-        engine.context.naming.workflow(Line)
+        internalsOf(engine).naming.workflow(Line)
       } else engine.register('line', '1', throwing, { onError: onError as FailureRoute[] })
     } catch (error) {
       return error as { code: string; message: string }

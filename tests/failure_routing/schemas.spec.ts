@@ -3,7 +3,7 @@ import { test } from '@japa/runner'
 import vine from '@vinejs/vine'
 import type { Infer } from '@vinejs/vine/types'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
-import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import { SchemaValidationError } from '../../src/errors.ts'
 import { defineStep } from '../../src/step.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
@@ -294,12 +294,12 @@ test.group('Failure routes | what is no schema', () => {
         refused
       )
     }
-    assert.isUndefined(engine.context.registry.workflow('main'))
+    assert.isUndefined(internalsOf(engine).registry.workflow('main'))
     class Wrong extends BaseWorkflow {
       static override workflow = { name: 'schemas.wrong', input: vine.object({}) as never }
       async run() {}
     }
-    assert.throws(() => engine.context.naming.workflow(Wrong), refused)
+    assert.throws(() => internalsOf(engine).naming.workflow(Wrong), refused)
   })
 
   test('an input that cannot be read fails its run unrouted where it cannot be handed on', async ({

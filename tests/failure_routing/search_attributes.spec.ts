@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { test } from '@japa/runner'
 import vine from '@vinejs/vine'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError, SchemaValidationError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { OnErrorInput } from '../../src/types/workflow.ts'
@@ -217,6 +218,6 @@ test.group('Search attributes | registration', () => {
       static override workflow = { name: 'main', searchAttributes }
       async run(_: WorkflowCtx) {}
     }
-    assert.throws(() => engine.context.naming.workflow(Main), refused)
+    assert.throws(() => internalsOf(engine).naming.workflow(Main), refused)
   })
 })

@@ -1,6 +1,8 @@
 import { test } from '@japa/runner'
 import { readdir, readFile } from 'node:fs/promises'
 import ts from 'typescript'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
+import { DurableApp } from '../engine/durable_app.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -46,5 +48,21 @@ test.group('Public types', () => {
       files.filter((file) => file !== 'main.ts').map((file) => typesDeclaredBy(`src/types/${file}`))
     )
     assert.includeMembers(await typesGatheredBy('src/types/main.ts'), declared.flat())
+  })
+})
+
+test.group('Public members of the engine', () => {
+  test('they are those of applications, and nothing that workers need', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp()
+    cleanup(() => app.close())
+    assert.isEmpty(Object.keys(app.engine))
+    assert.sameMembers(Object.getOwnPropertyNames(WorkflowEngine.prototype), [
+      ...['constructor', 'register', 'start', 'signal', 'cancel', 'requeue', 'retryWithInput'],
+      ...['getRun', 'listRuns', 'getHistory', 'waitForRun', 'findStranded', 'listWorkers'],
+      ...['on', 'onDead', 'unservedOnErrorRoutes', 'recoverIncomplete', 'advanceClock', 'stop'],
+    ])
   })
 })

@@ -1,4 +1,5 @@
 import type { Transport } from '../../src/contracts/transport.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import type { Lease } from '../../src/engine/lease.ts'
 import { claimKey } from '../../src/core/name.ts'
@@ -61,7 +62,7 @@ export class SimulatedProcess {
       },
       held: async () => isHeld(),
     }
-    const { context } = this.app.engine
+    const context = internalsOf(this.app.engine)
     this.#claims = new Loop({
       pass: () => this.#claim(),
       retryMs: 1,
@@ -72,7 +73,6 @@ export class SimulatedProcess {
       store: this.store.store,
       lease: this.#lease,
       concurrency: 50,
-      bury: () => Promise.reject(new Error('Nothing dies here')),
       onFree: () => this.#claims.trigger(),
     })
     this.#stop = [
