@@ -41,6 +41,10 @@ function phaseInWords({ phase, status }: WorkflowRun): string | null {
   }
 }
 
+function unservedInWords({ workflow, version, namespace }: WorkflowRun): string {
+  return `none: no live worker serves "${workflow}" version "${version}" in namespace "${namespace}"`
+}
+
 function handlerInWords({ runId, workflow, status, errorCode, isRetired }: HandlerRun): string {
   const cause = errorCode === null ? '' : `, ${errorCode}`
   return `${runId} (${workflow}): ${status}${cause}${isRetired ? '; retried since' : ''}`
@@ -60,7 +64,7 @@ export default class DurableShow extends DurableCommand {
 
   @flags.boolean({
     description:
-      'Print JSON: { run, history, waits, childCounts, handlers }, with --children also { children }',
+      'Print JSON: { run, history, waits, childCounts, handlers, isServed }, with --children also { children }',
   })
   declare json?: boolean
 
@@ -78,7 +82,7 @@ export default class DurableShow extends DurableCommand {
     if (children) this.#showChildren(children)
   }
 
-  #showRun({ run, handlers }: RunDetails): void {
+  #showRun({ run, handlers, isServed }: RunDetails): void {
     const { parent, error, handles } = run
     this.#showFacts([
       ['run', run.id],
@@ -90,7 +94,7 @@ export default class DurableShow extends DurableCommand {
       ['parent', parent && `${parent.runId}, operation ${parent.seq}, index ${parent.index}`],
       ['handles', handles && handledInWords(handles)],
       ...handlers.map((handler): [string, string] => ['handled by', handlerInWords(handler)]),
-      ['worker', run.owner],
+      ['worker', isServed === false ? unservedInWords(run) : run.owner],
       ['recoveries', run.recoveryAttempts > 0 ? String(run.recoveryAttempts) : null],
       ['created', readableInstant(run.createdAt)],
       ['started', readableInstant(run.startedAt)],

@@ -1,6 +1,8 @@
-import type { RunRow } from '../core/run.ts'
+import { claimKey } from '../core/name.ts'
+import { isTerminal, type RunRow } from '../core/run.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
+import { servedKeys } from '../engine/worker_descriptor.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { countChildren, type ChildCounts } from './child_counts.ts'
@@ -16,6 +18,8 @@ export interface RunDetails {
   childCounts: Map<number, ChildCounts>
   /** The runs that take care of it: of its failures in order, then of its death. */
   handlers: HandlerRun[]
+  /** Whether a live worker can execute it; null: it has ended. */
+  isServed: boolean | null
 }
 
 /** Reads a run. Throws E_RUN_NOT_FOUND. */
@@ -31,7 +35,11 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
   for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
     childCounts.set(seq, countChildren(await store.childStates({ runId, seq })))
   const handlers = await readHandlers(engine, { run, history: records })
-  return { run, history: records, waits, childCounts, handlers }
+  const { workflow, version, namespace, status } = run
+  const key = claimKey(namespace, workflow, version)
+  const served = await servedKeys(store)
+  const isServed = isTerminal(status) ? null : served.has(key)
+  return { run, history: records, waits, childCounts, handlers, isServed }
 }
 
 /** Every run that a run has started, in the order in which it did. */

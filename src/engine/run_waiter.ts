@@ -10,7 +10,7 @@ import {
   E_WAIT_TIMEOUT,
 } from '../errors.ts'
 import type { EngineContext } from './engine_context.ts'
-import { announcedKeys } from './worker_descriptor.ts'
+import { servedKeys } from './worker_descriptor.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
 
 const WARN_AFTER_MS = 2_000
@@ -194,13 +194,10 @@ export class RunWaiter {
     const store = await this.#context.store()
     const [run] = await store.statusesOf([runId])
     if (run?.status !== 'pending') return null
-    const now = await store.now()
-    const workers = await store.listWorkers()
-    const live = workers.filter(({ lost, until }) => !lost && until > now)
-    const isServed = live.some(({ descriptor }) => announcedKeys(descriptor).includes(run.claimKey))
+    const served = await servedKeys(store)
     const [namespace, workflow, version] = run.claimKey.split(' ')
     const needs = `workflow "${workflow}" version "${version}" in namespace "${namespace}"`
-    return isServed ? null : new E_NO_WORKER([runId, needs])
+    return served.has(run.claimKey) ? null : new E_NO_WORKER([runId, needs])
   }
 }
 

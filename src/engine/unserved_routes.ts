@@ -1,6 +1,6 @@
 import { claimKey } from '../core/name.ts'
 import type { EngineContext } from './engine_context.ts'
-import { announcedKeys } from './worker_descriptor.ts'
+import { servedKeys } from './worker_descriptor.ts'
 
 /** A failure route whose handler nobody serves. */
 export interface UnservedRoute {
@@ -31,10 +31,7 @@ export async function unservedRoutes({
           version: handler.version,
         })
   if (routes.length === 0) return []
-  const store = await open()
-  const [now, workers] = await Promise.all([store.now(), store.listWorkers()])
-  const live = workers.filter(({ lost, until }) => !lost && until > now)
-  const served = new Set(live.flatMap(({ descriptor }) => announcedKeys(descriptor)))
+  const served = await servedKeys(await open())
   return routes
     .filter(
       ({ handler, version }) =>

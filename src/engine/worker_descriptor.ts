@@ -1,3 +1,5 @@
+import type { Store } from '../contracts/store.ts'
+
 /** What a worker announces of itself. */
 export interface WorkerDescriptor {
   /** Namespace, workflow and version of each kind of run it takes. */
@@ -7,8 +9,15 @@ export interface WorkerDescriptor {
   host: string
 }
 
-/** The claim keys that a worker has announced; none where another version of the package wrote it in a form of its own. */
-export function announcedKeys(descriptor: string): readonly string[] {
+/** The claim keys that live workers have announced. */
+export async function servedKeys(store: Pick<Store, 'now' | 'listWorkers'>): Promise<Set<string>> {
+  const [now, workers] = await Promise.all([store.now(), store.listWorkers()])
+  const live = workers.filter(({ lost, until }) => !lost && until > now)
+  return new Set(live.flatMap(({ descriptor }) => announcedKeys(descriptor)))
+}
+
+/** None where another version of the package wrote the descriptor in a form of its own. */
+function announcedKeys(descriptor: string): readonly string[] {
   const announced = parsed(descriptor)
   const keys: unknown =
     typeof announced === 'object' && announced !== null

@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import DurableShow from '../../commands/durable_show.ts'
 import { FatalError } from '../../src/errors.ts'
+import { DurableWorker } from '../../src/worker/worker.ts'
 import { commandApp, work } from './command_app.ts'
 
 test.group('durable:show', () => {
@@ -131,6 +132,30 @@ test.group('durable:show', () => {
       { seq: 0, started: 2, ended: 2, statuses: { failed: 1, completed: 1 } },
     ])
     assert.containSubset(children[1], { id: 'shown.child.0.1', status: 'completed' })
+  })
+
+  test('says that no live worker serves a run, while that is so', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app, ace, engine, printed } = await commandApp(fs.basePath)
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.waiting', '3', (ctx) => ctx.waitForSignal('go'))
+    await engine.start(ref, null, 'shown')
+    const show = async () => {
+      const command = await ace.create(DurableShow, ['shown'])
+      await command.exec()
+    }
+    const unserved = /worker +none: no live worker serves "commands.waiting" version "3"/g
+    await show()
+    const worker = new DurableWorker({ engine })
+    await worker.start()
+    await show()
+    await worker.stop()
+    assert.lengthOf(printed().match(unserved) ?? [], 1)
+    await show()
+    assert.lengthOf(printed().match(unserved) ?? [], 2)
   })
 
   test('a run that does not exist ends with exit code 1', async ({ assert, fs, cleanup }) => {
