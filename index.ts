@@ -62,8 +62,8 @@ export type {
   ParentLink,
   RunPhase,
   RunPriority,
-  RunRow,
   RunStatus,
+  RunSummary,
 } from './src/core/run.ts'
 export type { SearchAttributes, StoredAttribute } from './src/core/search_attributes.ts'
 export type { SerializedError } from './src/core/serialized_error.ts'

@@ -13,7 +13,7 @@ import {
 } from '../src/commands/run_details.ts'
 import { waitingFor } from '../src/commands/waiting_for.ts'
 import { errorLine } from '../src/core/error_line.ts'
-import { isTerminal, type RunRow } from '../src/core/run.ts'
+import { isTerminal, type RunSummary } from '../src/core/run.ts'
 import type { SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import type { RecordedOperation } from '../src/engine/run_history.ts'
@@ -164,7 +164,7 @@ export default class DurableShow extends DurableCommand {
     table.render()
   }
 
-  #showChildren(children: RunRow[]): void {
+  #showChildren(children: RunSummary[]): void {
     if (children.length === 0) return this.logger.info('It has started no runs')
     const table = this.ui.table().head(['seq', 'index', 'run', 'workflow', 'status', 'error'])
     for (const { id, workflow, version, status, errorCode, parent } of children) {

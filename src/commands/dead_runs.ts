@@ -1,5 +1,5 @@
 import type { RunQuery } from '../contracts/store.ts'
-import type { RunRow, RunStatus } from '../core/run.ts'
+import type { RunSummary, RunStatus } from '../core/run.ts'
 import { decodeError } from '../core/serialized_error.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface DeadRunGroup {
 }
 
 interface DeadRun {
-  row: RunRow
+  row: RunSummary
   steps: string[]
   handler: HandlerRun | null
 }

@@ -1,6 +1,6 @@
 import { handoffSeq } from '../core/history.ts'
 import { deriveId } from '../core/name.ts'
-import type { HandledRun, RunRow, RunStatus } from '../core/run.ts'
+import type { HandledRun, RunSummary, RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { DEAD_LETTER_PREFIX } from '../engine/failure_routing.ts'
 import type { RecordedOperation } from '../engine/run_history.ts'
@@ -18,7 +18,7 @@ export interface HandlerRun {
   isRetired: boolean
 }
 
-type Handled = Pick<RunRow, 'id' | 'handoffs'>
+type Handled = Pick<RunSummary, 'id' | 'handoffs'>
 type HandlerId = Pick<HandlerRun, 'runId' | 'as'>
 
 /** The runs that take care of dead runs, by the id of the dead run; those without one are left out. */
@@ -60,7 +60,7 @@ export async function readHandlers(
 }
 
 /** The same as rows of a list. Throws E_RUN_NOT_FOUND. */
-export async function runsHandling(engine: WorkflowEngine, runId: string): Promise<RunRow[]> {
+export async function runsHandling(engine: WorkflowEngine, runId: string): Promise<RunSummary[]> {
   const found = await rowsOf(engine, [runId])
   const run = found.get(runId)
   if (!run) throw new E_RUN_NOT_FOUND([runId])
@@ -73,12 +73,12 @@ export async function runsHandling(engine: WorkflowEngine, runId: string): Promi
 async function rowsOf(
   engine: WorkflowEngine,
   ids: readonly string[]
-): Promise<Map<string, RunRow>> {
+): Promise<Map<string, RunSummary>> {
   const pages = await Array.fromAsync(runPages(engine, { ids }))
   return new Map(pages.flat().map((row) => [row.id, row]))
 }
 
-function described({ id: runId, workflow, status, errorCode }: RunRow) {
+function described({ id: runId, workflow, status, errorCode }: RunSummary) {
   return { runId, workflow, status, errorCode }
 }
 

@@ -1,5 +1,5 @@
 import { claimKey } from '../core/name.ts'
-import { isTerminal, type RunRow } from '../core/run.ts'
+import { isTerminal, type RunSummary } from '../core/run.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
 import { servedKeys } from '../engine/worker_descriptor.ts'
@@ -43,9 +43,12 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
 }
 
 /** Every run that a run has started, in the order in which it did. */
-export async function readChildren(engine: WorkflowEngine, parentId: string): Promise<RunRow[]> {
+export async function readChildren(
+  engine: WorkflowEngine,
+  parentId: string
+): Promise<RunSummary[]> {
   const pages = await Array.fromAsync(runPages(engine, { parentId }))
-  const place = ({ parent }: RunRow) => parent ?? { seq: 0, index: 0 }
+  const place = ({ parent }: RunSummary) => parent ?? { seq: 0, index: 0 }
   return pages.flat().sort((a, b) => place(a).seq - place(b).seq || place(a).index - place(b).index)
 }
 

@@ -1,5 +1,5 @@
 import type { RunQuery } from '../contracts/store.ts'
-import type { RunRow } from '../core/run.ts'
+import type { RunSummary } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 
 const PAGE = 500
@@ -8,7 +8,7 @@ const PAGE = 500
 export async function* runPages(
   engine: WorkflowEngine,
   query: Omit<RunQuery, 'limit' | 'after'>
-): AsyncGenerator<RunRow[], void> {
+): AsyncGenerator<RunSummary[], void> {
   let after: string | undefined
   do {
     const { runs, next } = await engine.listRuns({ ...query, limit: PAGE, after })

@@ -1,4 +1,4 @@
-import type { RunRow } from '../core/run.ts'
+import type { RunSummary } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { type FilteredSelection, selectedPages } from './run_selection.ts'
 
@@ -7,7 +7,7 @@ export interface RunPreview {
   /** Of all that match. */
   count: number
   /** The first of them. */
-  listed: RunRow[]
+  listed: RunSummary[]
 }
 
 const LISTED = 50

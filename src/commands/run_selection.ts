@@ -1,4 +1,4 @@
-import { isRunStatus, type RunRow, type RunStatus } from '../core/run.ts'
+import { isRunStatus, type RunSummary, type RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
 import { runPages } from './run_pages.ts'
 
@@ -59,7 +59,7 @@ const MOST_SWEEPS = 3
 export async function* selectedPages(
   engine: WorkflowEngine,
   selection: FilteredSelection
-): AsyncGenerator<RunRow[], void> {
+): AsyncGenerator<RunSummary[], void> {
   const { statuses, workflow, tag, namespace } = selection
   const met = new Set<string>()
   const sweeps = statuses.length === 1 ? 1 : MOST_SWEEPS

@@ -1,7 +1,7 @@
 import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
 import type { DispatchKey } from '../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
-import type { RunPayloads, RunRow, RunStatus } from '../core/run.ts'
+import type { RunPayloads, RunRow, RunStatus, RunSummary } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
 
 /**
@@ -234,7 +234,7 @@ export interface RunQuery {
 
 export interface RunPage {
   /** Newest first. */
-  runs: RunRow[]
+  runs: RunSummary[]
   /** Null on the last page. */
   next: string | null
 }

@@ -61,15 +61,11 @@ export interface HandledRun {
   as: 'on_error' | 'dead_letter'
 }
 
-/**
- * A run without its payloads. Instants are milliseconds UTC of the database's clock.
- */
-export interface RunRow {
+/** A run without its payloads, as lists give it. Instants are milliseconds UTC of the database's clock. */
+export interface RunSummary {
   id: string
   workflow: string
   version: string
-  /** Namespace, workflow and version in one indexed value: what a worker claims by. */
-  claimKey: string
   namespace: string
   /** The application that registered the workflow: a label. */
   origin: string | null
@@ -80,9 +76,32 @@ export interface RunRow {
   dueAt: number | null
   /** Instance id of the worker that holds the lease; null = none. */
   owner: string | null
+  /** How often the run was claimed again because it had been lost with its worker. */
+  recoveryAttempts: number
+  parent: ParentLink | null
+  /** The run this one was started to take care of. */
+  handles: HandledRun | null
+  /** Workflows of the failures that led to this run by failure routes, oldest first; stops loops. */
+  routeChain: readonly string[]
+  /** How often a failure of this run was handed to a handler run. */
+  handoffs: number
+  /** When the run is cancelled with `execution_timeout`; null = never. */
+  deadlineAt: number | null
+  /** Why it failed, was cancelled, died, or is blocked: the code of its error, or its name where it has none. */
+  errorCode: string | null
+  createdAt: number
+  /** When a worker first took it up. */
+  startedAt: number | null
+  updatedAt: number
+  endedAt: number | null
+}
+
+/** A run as it is stored, without its payloads: with what only the engine needs. */
+export interface RunRow extends RunSummary {
+  /** Namespace, workflow and version in one indexed value: what a worker claims by. */
+  claimKey: string
   /** Grows at every claim; a write under an older token is refused. */
   token: number
-  recoveryAttempts: number
   /**
    * When it was lost by its worker beside a step that others were executing, and was not counted for it; null = it was
    * not, or something has been recorded since.
@@ -95,23 +114,9 @@ export interface RunRow {
    * Null = any entry does. Any entry that is not the end of a child does in any case.
    */
   wakeSeq: number | null
-  parent: ParentLink | null
-  /** The run this one was started to take care of. */
-  handles: HandledRun | null
-  /** Workflows of the failures that led to this run by failure routes, oldest first; stops loops. */
-  routeChain: readonly string[]
-  /** How often a failure of this run was handed to a handler run. */
-  handoffs: number
-  /** When the run is cancelled with `execution_timeout`; null = never. */
-  deadlineAt: number | null
   /** A nonce per start call, so that a repeated start can be told from another caller's. */
   createdBy: string
   format: number
-  errorCode: string | null
-  createdAt: number
-  startedAt: number | null
-  updatedAt: number
-  endedAt: number | null
 }
 
 /** Encoded payloads of a run. */

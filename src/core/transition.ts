@@ -208,8 +208,8 @@ export function unwinding(row: RunRow, params: { errorCode: string; now: number 
 }
 
 /** Whether a run may be made live again. */
-export function isRequeueable(row: RunRow): boolean {
-  return row.status === 'failed' || row.status === 'dead'
+export function isRequeueable({ status }: Pick<RunRow, 'status'>): boolean {
+  return status === 'failed' || status === 'dead'
 }
 
 /** The row of a failed or dead run that is made live again: due at once, with its whole budget of recoveries. */

@@ -38,7 +38,7 @@ import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
 import { stampOf, stepNameOf } from './step_stamp.ts'
 import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
 import { functionDefinition } from './workflow_function.ts'
-import { describeRun, type WorkflowRun } from './workflow_run.ts'
+import { describeRun, summaryOf, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
 const START_OPTIONS = ['runId', 'client', 'tags', 'namespace', 'priority'] as const
@@ -309,7 +309,8 @@ export class WorkflowEngine {
   async listRuns(query: RunQuery = {}): Promise<RunPage> {
     checkOptions('engine.listRuns()', query, RUN_QUERY)
     const store = await this.#open()
-    return store.listRuns(query)
+    const { runs, next } = await store.listRuns(query)
+    return { runs: runs.map(summaryOf), next }
   }
 
   /** Recorded operations of every generation, and what the run waits for. Null: there is no such run. */

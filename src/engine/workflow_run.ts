@@ -1,5 +1,5 @@
 import type { StoredRun } from '../contracts/store.ts'
-import type { RunRow } from '../core/run.ts'
+import type { RunSummary } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 import { readableError, readableValue } from './readable_payload.ts'
@@ -10,7 +10,7 @@ import { readableError, readableValue } from './readable_payload.ts'
  *
  * @template Output what its workflow returns, such as `OutputOf<typeof ImportLine>`
  */
-export interface WorkflowRun<Output = any> extends RunRow {
+export interface WorkflowRun<Output = any> extends RunSummary {
   /** As it was given. */
   input: any
   /** Undefined until the run has completed. */
@@ -22,9 +22,24 @@ export interface WorkflowRun<Output = any> extends RunRow {
   attributes: Record<string, StoredAttribute>
 }
 
-export function describeRun({ input, output, error, ...row }: StoredRun): WorkflowRun {
+/** Without what a store gives beyond it, such as tokens and keys. */
+export function summaryOf(run: RunSummary): RunSummary {
+  const { id, workflow, version, namespace, origin, status, phase, priority } = run
+  const { dueAt, owner, recoveryAttempts, parent, handles, routeChain, handoffs } = run
+  const { deadlineAt, errorCode, createdAt, startedAt, updatedAt, endedAt } = run
   return {
-    ...row,
+    ...{ id, workflow, version, namespace, origin, status, phase, priority },
+    ...{ dueAt, owner, recoveryAttempts, parent, handles, routeChain, handoffs },
+    ...{ deadlineAt, errorCode, createdAt, startedAt, updatedAt, endedAt },
+  }
+}
+
+export function describeRun(run: StoredRun): WorkflowRun {
+  const { input, output, error, tags, attributes } = run
+  return {
+    ...summaryOf(run),
+    tags,
+    attributes,
     input: readableValue(input),
     output: output === null ? undefined : readableValue(output),
     error: error === null ? undefined : readableError(error),

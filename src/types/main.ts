@@ -46,8 +46,8 @@ export type {
   ParentLink,
   RunPhase,
   RunPriority,
-  RunRow,
   RunStatus,
+  RunSummary,
 } from '../core/run.ts'
 export type { SearchAttributes, StoredAttribute } from '../core/search_attributes.ts'
 export type { SerializedError } from '../core/serialized_error.ts'

@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { STORES } from './databases.ts'
 import { CAP, Stage } from './stage.ts'
 
@@ -29,9 +30,9 @@ for (const kind of Object.keys(STORES))
       await engine.start('steady', null, 'h')
       await stage.dying.takeTogether(['poison', 'steady'])
       await stage.dying.findLost()
-      const lost = await engine.getRun('h')
-      assert.equal(lost?.status, 'suspended')
-      assert.equal(lost?.claimKey, suspectKey(claimKey('default', 'steady', '1')))
+      const lost = await rowOf(engine, 'h')
+      assert.equal(lost.status, 'suspended')
+      assert.equal(lost.claimKey, suspectKey(claimKey('default', 'steady', '1')))
       assert.deepEqual(await engine.findStranded(), [])
 
       const [taken] = await stage.dying.take('steady')

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { isInFlight } from '../../src/core/dispatch.ts'
 import { CRASH_MOMENTS } from '../../src/testing/crash_store.ts'
 import { PROCESS_DATABASES } from '../dead_letters/process_database.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { Coordinators } from './coordinators.ts'
 
 const HOUR_MS = 3_600_000
@@ -36,12 +37,12 @@ for (const kind of PROCESS_DATABASES)
         assert,
       }) => {
         const message = await loseBeside()
-        const lost = await stage.run('r')
+        const lost = await rowOf(stage.engine, 'r')
         assert.deepEqual([lost.status, lost.parkedAt], ['running', null])
         const successor = stage.start(name)
         await stage.suspended('r')
         await successor.working
-        const parked = await stage.run('r')
+        const parked = await rowOf(stage.engine, 'r')
         const history = await stage.engine.getHistory('r')
         const deadlines = history?.waits.map(({ dueAt }) => dueAt)
         assert.deepEqual([parked.owner, parked.recoveryAttempts], [null, 0])

@@ -1,5 +1,7 @@
 import { test } from '@japa/runner'
+import type { RunSummary } from '../../src/core/run.ts'
 import { encodeError } from '../../src/core/serialized_error.ts'
+import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { E_UNREADABLE_PAYLOAD } from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
@@ -24,6 +26,30 @@ test.group('Reading runs', (group) => {
     store = new MemoryStore(new MemoryDatabase())
     app = new DurableApp({ store })
     return () => app.close()
+  })
+
+  test('a run shows what is of use to applications, and nothing that only the engine needs', async ({
+    assert,
+    expectTypeOf,
+  }) => {
+    const { engine } = app
+    engine.register('read', '1', () => 'output')
+    await app.work()
+    const { runId } = await engine.start('read')
+    const ended = await engine.waitForRun(runId)
+    const listed = [
+      ...['id', 'workflow', 'version', 'namespace', 'origin', 'status', 'phase', 'priority'],
+      ...['dueAt', 'owner', 'recoveryAttempts', 'parent', 'handles', 'routeChain', 'handoffs'],
+      ...['deadlineAt', 'errorCode', 'createdAt', 'startedAt', 'updatedAt', 'endedAt'],
+    ]
+    const shown = [...listed, 'input', 'output', 'error', 'tags', 'attributes']
+    assert.sameMembers(Object.keys(ended), shown)
+    assert.deepEqual(await engine.getRun(runId), ended)
+    const { runs } = await engine.listRuns()
+    assert.sameMembers(Object.keys(runs[0]!), listed)
+    type Internal = 'claimKey' | 'token' | 'inboxSeq' | 'wakeSeq' | 'parkedAt' | 'createdBy'
+    expectTypeOf<Extract<keyof WorkflowRun, Internal>>().toBeNever()
+    expectTypeOf<Extract<keyof RunSummary, Internal | 'format'>>().toBeNever()
   })
 
   test('getHistory gives the values and the failures that were recorded', async ({ assert }) => {

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
 import { live, MAIN, onEach, reaches, Site, statusOf, undone } from './site.ts'
@@ -150,12 +151,11 @@ onEach((kind) =>
       const { runId } = await engine.start({ name: 'main', version: '1' })
       const { store: open } = internalsOf(engine)
       const store = await open()
-      const pending = await engine.getRun(runId)
-      const claimKeys = [pending?.claimKey ?? '']
+      const { claimKey } = await rowOf(engine, runId)
       for (const instance of ['w1', 'w2']) {
         const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
         await store.registerWorker({ instance, name: instance, ...lease })
-        assert.lengthOf(await store.claim({ owner: instance, claimKeys, limit: 1 }), 1)
+        assert.lengthOf(await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 }), 1)
         await engine.advanceClock(2_000)
         await store.recoverExpired({ suspectFrom: 3 })
       }
@@ -354,7 +354,7 @@ onEach((kind) =>
       await site.stop(app)
       const dying = await site.app()
       const store = await internalsOf(dying.engine).store()
-      const { claimKey } = (await dying.engine.getRun('p.child.0.1'))!
+      const { claimKey } = await rowOf(dying.engine, 'p.child.0.1')
       await store.registerWorker({
         ...{ instance: 'w', name: 'w', leaseMs: 60_000, descriptor: '{}', takeOver: false },
       })

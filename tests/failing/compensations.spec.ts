@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
 import { type Bodies, live, MAIN, onEach, reaches, Site, undone } from './site.ts'
@@ -127,13 +128,12 @@ onEach((kind) =>
           waits.map((wait) => [wait.seq, wait.kind, wait.name, wait.attempts]),
           [[-3, 'compensation', 'b', attempt]]
         )
-        const run = await engine.getRun(runId)
-        assert.deepEqual([run?.phase, run?.errorCode], ['unwinding', 'sold_out'])
-        const token = run?.token ?? 0
+        const run = await rowOf(engine, runId)
+        assert.deepEqual([run.phase, run.errorCode], ['unwinding', 'sold_out'])
         assert.isTrue(await engine.requeue(runId), 'made due')
         await until(async () => {
-          const woken = await engine.getRun(runId)
-          return woken?.status === 'suspended' && woken.token > token
+          const woken = await rowOf(engine, runId)
+          return woken.status === 'suspended' && woken.token > run.token
         })
         assert.lengthOf(UNDO.calls, attempt, 'woken early, it attempts nothing')
         await engine.advanceClock(MINUTE)

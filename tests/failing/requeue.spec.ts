@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { until } from '../worker/until.ts'
 import { live, MAIN, onEach, reaches, Site, statusOf } from './site.ts'
 
@@ -292,11 +293,11 @@ onEach((kind) =>
       await app.work()
       const { runId } = await engine.start(MAIN)
       await reaches(engine, `${runId}.onError.0`, 'suspended')
-      const before = await engine.getRun(runId)
+      const before = await rowOf(engine, runId)
       assert.isTrue(await engine.requeue(runId))
       await until(async () => {
-        const run = await engine.getRun(runId)
-        return run?.status === 'suspended' && run.token > (before?.token ?? 0)
+        const run = await rowOf(engine, runId)
+        return run.status === 'suspended' && run.token > before.token
       })
       await engine.signal('answer', 'handled')
       const run = await engine.waitForRun(runId)
@@ -338,14 +339,14 @@ onEach((kind) =>
       })
       const { runId } = await engine.start(MAIN)
       await reaches(engine, runId, 'suspended')
-      const before = await engine.getRun(runId)
+      const before = await rowOf(engine, runId)
       assert.isTrue(await engine.requeue(runId))
       await until(async () => {
-        const run = await engine.getRun(runId)
-        return run?.status === 'suspended' && run.token > (before?.token ?? 0)
+        const run = await rowOf(engine, runId)
+        return run.status === 'suspended' && run.token > before.token
       })
       const after = await engine.getRun(runId)
-      assert.deepEqual([after?.dueAt, after?.recoveryAttempts], [before?.dueAt, 0])
+      assert.deepEqual([after?.dueAt, after?.recoveryAttempts], [before.dueAt, 0])
       assert.deepEqual(calls, ['a'])
       await engine.advanceClock(3_600_000)
       await engine.waitForRun(runId)

@@ -4,6 +4,7 @@ import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
 import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
@@ -324,7 +325,7 @@ test.group('Unwinding', () => {
     const { engine } = await site.app()
     const { runId } = await engine.start({ name: 'main', version: '1' })
     const store = await internalsOf(engine).store()
-    const { claimKey } = (await engine.getRun(runId))!
+    const { claimKey } = await rowOf(engine, runId)
     for (const [instance, changes] of [
       ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],
       ['w2', { opened: [{ ...sleep(-1, 0), kind: 'compensation', name: 'a', dueIn: null }] }],

@@ -6,6 +6,7 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { OnErrorInput } from '../../src/types/workflow.ts'
 import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
+import { rowOf } from '../engine/run_row.ts'
 
 interface Line {
   n: number
@@ -198,7 +199,8 @@ for (const kind of Object.keys(STORES))
       const run = await engine.waitForRun('r')
       assert.equal(run.status, 'completed')
       assert.equal(bodies.count, before)
-      assert.isAtLeast(run.token, 3)
+      const { token } = await rowOf(engine, 'r')
+      assert.isAtLeast(token, 3)
       const { records } = (await engine.getHistory('r'))!
       assert.deepEqual(
         records.map(({ kind: operation, generation }) => [operation, generation]).sort(),

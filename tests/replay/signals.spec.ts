@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { SignalTimeoutError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { rowOf } from '../engine/run_row.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Signals and replay', (group) => {
@@ -92,6 +93,7 @@ test.group('Signals and replay', (group) => {
     const run = await deployments.rest()
     assert.equal(run.status, 'suspended')
     assert.isAbove(run.dueAt!, deployments.database.now())
-    assert.isBelow(run.token, 6)
+    const { token } = await rowOf(deployments.engine, 'run')
+    assert.isBelow(token, 6)
   })
 })

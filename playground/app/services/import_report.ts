@@ -4,7 +4,7 @@ import Ticket from '#models/ticket'
 import ImportAirports, { type ImportCounts } from '#workflows/import_airports'
 import RejectLine from '#workflows/reject_line'
 import type { WorkflowEngine } from '@adonis-agora/durable'
-import type { OutputOf, RunQuery, RunRow, StrandedRun } from '@adonis-agora/durable/types'
+import type { OutputOf, RunQuery, RunSummary, StrandedRun } from '@adonis-agora/durable/types'
 
 /** Histories that are read at once. */
 const TOGETHER = 100
@@ -12,7 +12,7 @@ const TOGETHER = 100
 type Counts = Record<string, number>
 
 export interface ImportReport {
-  status: RunRow['status']
+  status: RunSummary['status']
   /** What the run of the import counted from the results of its lines; empty while it has not completed. */
   results: Counts
   /** What is in the tables of airports and of rejected lines. */
@@ -58,8 +58,8 @@ async function tableCounts(): Promise<Counts> {
   return counts
 }
 
-async function runsOf(engine: WorkflowEngine, query: RunQuery): Promise<RunRow[]> {
-  const runs: RunRow[] = []
+async function runsOf(engine: WorkflowEngine, query: RunQuery): Promise<RunSummary[]> {
+  const runs: RunSummary[] = []
   let after: string | undefined
   do {
     const page = await engine.listRuns({ ...query, limit: 1_000, after })
@@ -70,7 +70,7 @@ async function runsOf(engine: WorkflowEngine, query: RunQuery): Promise<RunRow[]
 }
 
 /** The run of a line, and that of its handler, call each step once: a name that comes twice was recorded twice. */
-async function recordedTwice(engine: WorkflowEngine, runs: RunRow[]): Promise<string[]> {
+async function recordedTwice(engine: WorkflowEngine, runs: RunSummary[]): Promise<string[]> {
   const found: string[] = []
   for (let from = 0; from < runs.length; from += TOGETHER) {
     const part = runs.slice(from, from + TOGETHER)
