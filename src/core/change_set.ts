@@ -126,32 +126,40 @@ interface WakeWrite {
 export type Write =
   ChangeSet | StartWrite | SignalWrite | ResultWrite | CancelWrite | RequeueWrite | WakeWrite
 
-export type Answer =
-  /** `inboxSeq`: number of the newest inbox entry, so that a live turn knows whether something came. */
-  | { type: 'committed'; inboxSeq: number; now: number }
-  /** Somebody else holds the run: nothing of the change set was written. */
-  | { type: 'lost' }
+/** What writes come to, by their kind. */
+interface Answers {
+  turn:
+    /** `inboxSeq`: number of the newest inbox entry, so that a live turn knows whether something came. */
+    | { type: 'committed'; inboxSeq: number; now: number }
+    /** Somebody else holds the run: nothing of the change set was written. */
+    | { type: 'lost' }
   /** `created` is false when the id was taken already: `run` is then the run that has it. */
-  | { type: 'started'; created: boolean; run: RunRow }
+  start: { type: 'started'; created: boolean; run: RunRow }
   /** `delivered` is false when nobody waited: the signal is kept. */
-  | { type: 'signalled'; delivered: boolean }
+  signal: { type: 'signalled'; delivered: boolean }
   /** False: the run has ended, or there is none. True says nothing of whether a turn will accept the result. */
-  | { type: 'received'; done: boolean }
+  result: { type: 'received'; done: boolean }
   /**
    * `cancelled`: at once. `unwinding`: once its compensations are over. `over`: it had ended. `unknown`: there is no
    * such run. `runs`: those that ended by it, the children included; left out where the answer was lost and read back.
    */
-  | {
-      type: 'cancelled'
-      outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown'
-      runs?: readonly RunRow[]
-    }
+  cancel: {
+    type: 'cancelled'
+    outcome: 'cancelled' | 'unwinding' | 'over' | 'unknown'
+    runs?: readonly RunRow[]
+  }
   /** False: the run is not failed or dead any more, or there is none. */
-  | { type: 'requeued'; done: boolean }
+  requeue: { type: 'requeued'; done: boolean }
   /** False: the run executes, is due, or has ended, or there is none. */
-  | { type: 'woken'; done: boolean }
-  /** The database refuses the rows themselves, now and always: nothing of the write was applied. */
-  | { type: 'refused'; error: unknown }
+  wake: { type: 'woken'; done: boolean }
+}
+
+/** What a write comes to. `refused`: the database does not take its rows, now and always; nothing of it was applied. */
+export type AnswerTo<W extends Write> = Answers[W['type']] | { type: 'refused'; error: unknown }
+
+/** What a store answers at once. */
+export type Answer =
+  | AnswerTo<Write>
   /**
    * Somebody outside the engine holds the run's row, such as a transaction of the application. The write waits for it
    * by itself, and later writes of the run behind it; the answer comes when it has been applied. It rejects when the

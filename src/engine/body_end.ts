@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadedRun } from '../contracts/store.ts'
-import type { Answer, TurnEnd } from '../core/change_set.ts'
+import type { AnswerTo, ChangeSet, TurnEnd } from '../core/change_set.ts'
 import { isInFlight } from '../core/dispatch.ts'
 import type { NewRecord } from '../core/history.ts'
 import { encode } from '../core/payload.ts'
@@ -76,7 +76,7 @@ export class BodyEnd {
    * What a write that was not applied comes to. Where the database refuses the rows themselves, the body fails by that,
    * and what it has done is undone; null = the turn goes on to this end.
    */
-  async unwritten(wants: TurnWants, answer: Answer): Promise<TurnEnding | null> {
+  async unwritten(wants: TurnWants, answer: AnswerTo<ChangeSet>): Promise<TurnEnding | null> {
     const { turn, writer } = this.#params
     if (answer.type !== 'refused' || this.#refused) return writer.unwritten(answer)
     this.#refused = wants

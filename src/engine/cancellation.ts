@@ -35,7 +35,6 @@ export class Cancellation {
     const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
     const answer = await this.#commits.write(write)
     if (answer.type === 'refused') throw answer.error
-    if (answer.type !== 'cancelled') throw new Error(`Unexpected answer "${answer.type}"`)
     for (const { id, workflow, version, namespace } of answer.runs ?? [])
       this.#events.emit('run.cancelled', { runId: id, workflow, version, namespace })
     return answer.outcome

@@ -1,6 +1,6 @@
 import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Answer, Write } from '../core/change_set.ts'
+import type { Answer, AnswerTo, Write } from '../core/change_set.ts'
 import type { StepOutcome } from '../core/dispatch.ts'
 import type { RunStore } from '../contracts/store.ts'
 import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../errors.ts'
@@ -62,14 +62,16 @@ export class CommitQueue {
   }
 
   /** Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits. */
-  write(write: Write): Promise<Answer> {
+  write<W extends Write>(write: W): Promise<AnswerTo<W>> {
     if (this.#isClosed) return Promise.reject(new E_ENGINE_STOPPED())
     if (write.type !== 'turn' && this.#characters > MAX_CHARACTERS)
       return Promise.reject(new E_TOO_MANY_WRITES([this.#queue.length]))
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const { promise, resolve, reject } = Promise.withResolvers<AnswerTo<W>>()
     const characters = OVERHEAD + charactersOf(write)
     this.#characters += characters
-    this.#enqueue({ write, characters, isAlone: false, resolve, reject })
+    // A store answers each write in kind, and one that was held with what it came to.
+    const answered = resolve as Queued['resolve']
+    this.#enqueue({ write, characters, isAlone: false, resolve: answered, reject })
     return promise
   }
 

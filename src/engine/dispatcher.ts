@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../contracts/store.ts'
 import type { ResultReceipt, StepMessage, Transport } from '../contracts/transport.ts'
-import type { Answer } from '../core/change_set.ts'
+import type { AnswerTo, ResultWrite } from '../core/change_set.ts'
 import type { DispatchKey, StepOutcome, StepResult } from '../core/dispatch.ts'
 import { stepId } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
@@ -109,6 +109,6 @@ export class Dispatcher {
   }
 }
 
-function receiptOf(answer: Answer): ResultReceipt {
+function receiptOf(answer: AnswerTo<ResultWrite>): ResultReceipt {
   return answer.type === 'received' && answer.done ? 'stored' : 'unwanted'
 }

@@ -217,7 +217,7 @@ export class WorkflowEngine {
     const signal = { id, token: checkName('signal token', token), payload: text }
     const answer = await this.#context.commits.write({ type: 'signal', signal })
     if (answer.type === 'refused') throw answer.error
-    return { delivered: answer.type === 'signalled' && answer.delivered }
+    return { delivered: answer.delivered }
   }
 
   /**

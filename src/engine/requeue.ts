@@ -47,7 +47,7 @@ export class Requeue {
     const { retire } = plan
     const answer = await this.#commits.write({ type: 'requeue', runId, token, retire, timeoutMs })
     if (answer.type === 'refused') throw answer.error
-    return answer.type === 'requeued' && answer.done
+    return answer.done
   }
 
   /** Undefined: this application has no such workflow. */

@@ -103,7 +103,6 @@ export class RunStarter {
     try {
       const answer = await commits.write({ type: 'start', run, leaseTo: slot?.owner ?? null })
       if (answer.type === 'refused') throw answer.error
-      if (answer.type !== 'started') throw new Error(`Unexpected answer "${answer.type}"`)
       if (answer.created && slot) {
         slot.use(answer.run, run.input)
         slot = null

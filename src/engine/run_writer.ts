@@ -1,4 +1,4 @@
-import type { Answer, ChangeSet, TurnEnd } from '../core/change_set.ts'
+import type { AnswerTo, ChangeSet, TurnEnd } from '../core/change_set.ts'
 import { decode } from '../core/payload.ts'
 import type { RunRow } from '../core/run.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
@@ -65,7 +65,7 @@ export class RunWriter {
     return { runId: id, workflow, version, namespace }
   }
 
-  async write(changes: Changes, end: TurnEnd): Promise<Answer> {
+  async write(changes: Changes, end: TurnEnd): Promise<AnswerTo<ChangeSet>> {
     const { id: runId, token } = this.row
     const answer = await this.#params.commits.write(changeSet({ runId, token }, changes, end))
     if (answer.type === 'committed') this.clock.read(answer.now)
@@ -112,7 +112,7 @@ export class RunWriter {
   }
 
   /** What a write that was not applied comes to: the lease is gone, or the database refused what the run wrote. */
-  async unwritten(answer: Answer): Promise<TurnEnding> {
+  async unwritten(answer: AnswerTo<ChangeSet>): Promise<TurnEnding> {
     if (answer.type !== 'refused') return 'lost'
     const failure = this.failWith(serializeError(answer.error))
     const failed = await this.write({}, failure)

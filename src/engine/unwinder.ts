@@ -1,5 +1,5 @@
 import type { LoadedRun } from '../contracts/store.ts'
-import type { Answer } from '../core/change_set.ts'
+import type { AnswerTo, ChangeSet } from '../core/change_set.ts'
 import { isInFlight } from '../core/dispatch.ts'
 import { compensationSeq, type NewRecord, type NewWait, type Wait } from '../core/history.ts'
 import { isSuspectKey } from '../core/name.ts'
@@ -204,7 +204,7 @@ export class Unwinder implements Execution {
     return this.#gone(await write({ status: 'failed', error }))
   }
 
-  async #gone(answer: Answer): Promise<TurnEnding | null> {
+  async #gone(answer: AnswerTo<ChangeSet>): Promise<TurnEnding | null> {
     return answer.type === 'committed' ? null : this.#writer.unwritten(answer)
   }
 

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import type { Flush } from '../../src/contracts/store.ts'
-import type { StartWrite, Write } from '../../src/core/change_set.ts'
+import type { AnswerTo, StartWrite, Write } from '../../src/core/change_set.ts'
 import { CommitQueue } from '../../src/engine/commit_queue.ts'
 import { RunNews } from '../../src/engine/news.ts'
 import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../../src/errors.ts'
@@ -44,7 +44,7 @@ class GatedStore extends MemoryStore {
 
 function idOf(write: Write): string | null {
   if (write.type === 'start') return write.run.id
-  return write.type === 'turn' ? write.runId : null
+  return 'runId' in write ? write.runId : null
 }
 
 const start = (id: string): StartWrite => storedRun('one', { id })
@@ -100,6 +100,18 @@ test.group('The commit queue', (group) => {
     await store.answer()
     await Promise.all(writes)
     assert.deepEqual(store.batches.flat(), ['a', 'b', 'c', 'd'])
+  })
+
+  test('gives each write the answer of its kind', async ({ assert, expectTypeOf }) => {
+    store.letThrough()
+    const started = await queue.write(start('a'))
+    expectTypeOf(started).toEqualTypeOf<AnswerTo<StartWrite>>()
+    expectTypeOf(started.type).toEqualTypeOf<'started' | 'refused'>()
+    const woken = await queue.write({ type: 'wake', runId: 'a' })
+    expectTypeOf(woken.type).toEqualTypeOf<'woken' | 'refused'>()
+    const lost = await queue.write(turn({ id: 'a', token: 7 }))
+    expectTypeOf(lost.type).toEqualTypeOf<'committed' | 'lost' | 'refused'>()
+    assert.deepEqual([started.type, woken.type, lost.type], ['started', 'woken', 'lost'])
   })
 
   test('sends or refuses what comes while an opening that failed is told, at every moment of that', async ({
