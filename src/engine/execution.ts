@@ -25,6 +25,18 @@ export interface Execution {
   discard(reason: Error): void
   /** Resolves when no code of the run is at work. */
   quiet(): Promise<void>
+  /** What is worth keeping in memory of a run that has been suspended; null = nothing. */
+  readonly resident: Resident | null
+}
+
+/** The execution of a suspended run, which goes on where it stopped when this process claims the run again. */
+export interface Resident extends Execution {
+  /** Whether a claimed row continues what this keeps in memory. */
+  continues(row: RunRow): boolean
+  /** Characters of recorded payloads that this keeps in memory. */
+  readonly historyCharacters: number
+  /** Number of the newest inbox entry it has loaded. */
+  readonly inboxLoaded: number
 }
 
 /** What executing a run needs of its process. */

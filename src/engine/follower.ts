@@ -7,6 +7,7 @@ import { type Changes, RunWriter, type TurnEnding } from './run_writer.ts'
 
 /** Settles a run whose failure was handed on with the outcome of its handler run. The body is never run again. */
 export class Follower implements Execution {
+  readonly resident = null
   #params: ExecutionParams
   #writer: RunWriter
 

@@ -11,7 +11,7 @@ import type { TurnFault } from '../replay/turn_state.ts'
 import { bodyOf } from './body.ts'
 import { BodyEnd } from './body_end.ts'
 import { ChildrenReader } from './children_reader.ts'
-import type { Execution, ExecutionParams } from './execution.ts'
+import type { ExecutionParams, Resident } from './execution.ts'
 import { blockedError } from './faults.ts'
 import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
@@ -28,7 +28,8 @@ const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled']
  * durable, and feeds it what comes from outside. Kept after a suspension, it goes on where it stopped when the run
  * is claimed again by the same process.
  */
-export class TurnRunner implements Execution {
+export class TurnRunner implements Resident {
+  readonly resident = this
   #params: ExecutionParams
   #writer: RunWriter
   #turn!: Turn
@@ -39,6 +40,7 @@ export class TurnRunner implements Execution {
   #voided = new AbortController()
   #wake = Promise.withResolvers<void>()
   #outside!: Outside
+  #hasBegun = false
   #isDriven = false
   #isDraining = false
   #mustRelease = false
@@ -69,12 +71,10 @@ export class TurnRunner implements Execution {
     return this.#writer.row
   }
 
-  /** Characters of recorded payloads that this keeps in memory. */
   get historyCharacters(): number {
     return this.#historyCharacters
   }
 
-  /** Number of the newest inbox entry it has loaded. */
   get inboxLoaded(): number {
     return this.#outside.inboxLoaded
   }
@@ -84,13 +84,12 @@ export class TurnRunner implements Execution {
     return this.#steps.quiet()
   }
 
-  /** Whether a claimed row continues what this keeps in memory. */
   continues(row: RunRow): boolean {
     return row.token === this.row.token + 1 && !this.#voided.signal.aborted
   }
 
-  /** Begins from the history; then call `run`. Resolves to why the code of this build cannot, else to null. */
-  async begin(loaded: LoadedRun): Promise<Error | null> {
+  /** Begins from the history. Resolves to why the code of this build cannot, else to null. */
+  async #begin(loaded: LoadedRun): Promise<Error | null> {
     const { store, news, events, registry, options, log } = this.#params
     const reader = new ChildrenReader({
       ...{ runId: this.row.id, store, log },
@@ -102,7 +101,6 @@ export class TurnRunner implements Execution {
     this.#historyCharacters = charactersOf(loaded.history)
     this.#steps.undone = loaded.undone
     const inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
-    this.#writer.clock.read(loaded.now)
     this.#turn = new Turn({
       history: loaded.history,
       waits: loaded.waits,
@@ -168,6 +166,11 @@ export class TurnRunner implements Execution {
   async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     this.#writer.row = row
     this.#writer.clock.read(loaded.now)
+    if (!this.#hasBegun) {
+      this.#hasBegun = true
+      const unable = await this.#begin(loaded)
+      if (unable) return this.#writer.block({}, serializeError(unable))
+    }
     if (this.#refusal)
       return this.#end.refuseInput(this.#refusal.error, { ...loaded, seenInbox: this.inboxLoaded })
     this.#outside.open(loaded, row.inboxSeq)
@@ -280,11 +283,6 @@ export class TurnRunner implements Execution {
     this.#turn.committed(wants.opened, this.#writer.clock.lastReading)
     for (const { output, error } of wants.records)
       this.#historyCharacters += (output?.length ?? 0) + (error?.length ?? 0)
-  }
-
-  /** The code of this build cannot execute the run: it is offered again later. */
-  block(error: unknown): Promise<TurnEnding> {
-    return this.#writer.block({}, serializeError(error))
   }
 
   #block(wants: TurnWants, fault: TurnFault): Promise<TurnEnding> {

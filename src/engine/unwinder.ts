@@ -29,6 +29,7 @@ type Attempted =
  * not been recorded, the latest delivery first, and then ends the run with what it failed with, or hands that on.
  */
 export class Unwinder implements Execution {
+  readonly resident = null
   #params: ExecutionParams
   #writer: RunWriter
   #steps: StepRunner

@@ -6,7 +6,7 @@ import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { EngineContext, Slot } from '../engine/engine_context.ts'
 import type { Lease } from '../engine/lease.ts'
-import type { Execution, ExecutionParams } from '../engine/execution.ts'
+import type { Execution, ExecutionParams, Resident } from '../engine/execution.ts'
 import { Follower } from '../engine/follower.ts'
 import { RunWriter, type TurnEnding } from '../engine/run_writer.ts'
 import { TurnRunner } from '../engine/turn_runner.ts'
@@ -34,7 +34,7 @@ export class RunPool implements LeasedRuns {
   #running = new Map<string, Execution>()
   /** Rows and not ids: a run may come again before the last code of its earlier execution has ended. */
   #occupants = new Set<RunRow>()
-  #residents: Residents<TurnRunner>
+  #residents: Residents<Resident>
   #occupied = 0
   #isDraining = false
   #emptied = Promise.withResolvers<void>()
@@ -87,7 +87,7 @@ export class RunPool implements LeasedRuns {
   async execute(rows: readonly RunRow[]): Promise<void> {
     this.#occupied += rows.length
     for (const row of rows) this.#occupants.add(row)
-    const kept = new Map<string, TurnRunner>()
+    const kept = new Map<string, Resident>()
     for (const row of rows) {
       const resident = this.#residents.take(row.id)
       if (row.phase === 'body' && resident?.continues(row)) kept.set(row.id, resident)
@@ -153,7 +153,7 @@ export class RunPool implements LeasedRuns {
   /** What is claimed is this process's to execute: reading it is tried again for as long as the lease holds. */
   async #load(
     rows: readonly RunRow[],
-    kept: ReadonlyMap<string, TurnRunner>
+    kept: ReadonlyMap<string, Resident>
   ): Promise<Map<string, LoadedRun>> {
     const { context, lease, store } = this.#params
     const requests = rows.map((row) => {
@@ -177,7 +177,7 @@ export class RunPool implements LeasedRuns {
   async #supervise(
     row: RunRow,
     loaded: LoadedRun | null,
-    resident: TurnRunner | null
+    resident: Resident | null
   ): Promise<void> {
     const { log } = this.#params.context
     try {
@@ -192,19 +192,19 @@ export class RunPool implements LeasedRuns {
   }
 
   /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
-  async #handBack(row: RunRow, resident: TurnRunner | null): Promise<void> {
+  async #handBack(row: RunRow, resident: Resident | null): Promise<void> {
     resident?.discard(new Error('The run is not continued here'))
     await new RunWriter(row, this.#params.context).write({}, { kind: 'release' })
   }
 
   /** A run that is over in one phase may go on in another under the same lease. */
-  async #executePhases(row: RunRow, loaded: LoadedRun, resident: TurnRunner | null): Promise<void> {
+  async #executePhases(row: RunRow, loaded: LoadedRun, resident: Resident | null): Promise<void> {
     const params = this.#execution
     const { options, deadLetters } = this.#params.context
     if (isBeyondCap(row, options.maxRecoveryAttempts)) return deadLetters.bury(row, loaded)
     let execution: Execution = resident ?? executionOf(row, params)
     const begun = [execution]
-    let ending = await this.#run(execution, { row, loaded, isResident: resident !== null })
+    let ending = await this.#run(execution, { row, loaded })
     while (ending === 'unwinding') {
       const next = execution.row
       const again = await this.#load([next], new Map())
@@ -212,10 +212,10 @@ export class RunPool implements LeasedRuns {
       if (!reloaded || next.owner !== this.#params.lease.owner) return this.#handBack(next, null)
       execution = executionOf(next, params)
       begun.push(execution)
-      ending = await this.#run(execution, { row: next, loaded: reloaded, isResident: false })
+      ending = await this.#run(execution, { row: next, loaded: reloaded })
     }
-    if (ending === 'suspended' && execution instanceof TurnRunner && !this.#isDraining)
-      this.#residents.keep(execution)
+    const kept = ending === 'suspended' && !this.#isDraining ? execution.resident : null
+    if (kept) this.#residents.keep(kept)
     else execution.discard(new Error(`The run is ${ending}`))
     // A step that does not heed its abort may outlive its phase.
     await Promise.all(begun.map((each) => each.quiet()))
@@ -223,15 +223,11 @@ export class RunPool implements LeasedRuns {
 
   async #run(
     execution: Execution,
-    { row, loaded, isResident }: { row: RunRow; loaded: LoadedRun; isResident: boolean }
+    { row, loaded }: { row: RunRow; loaded: LoadedRun }
   ): Promise<TurnEnding> {
     this.#running.set(row.id, execution)
     if (this.#isDraining) execution.drain()
     try {
-      if (execution instanceof TurnRunner && !isResident) {
-        const unable = await execution.begin(loaded)
-        if (unable) return await execution.block(unable)
-      }
       return await execution.run(row, loaded)
     } finally {
       if (this.#running.get(row.id) === execution) this.#running.delete(row.id)

@@ -1,5 +1,5 @@
-/** A suspended run as it is kept in memory. */
-interface Resident {
+/** What is known here of a suspended run that is kept in memory. */
+interface Kept {
   readonly row: { readonly id: string; readonly token: number }
   /** Characters of recorded payloads that it keeps. */
   readonly historyCharacters: number
@@ -10,7 +10,7 @@ interface Resident {
  * Suspended runs kept in memory, so that waking them replays nothing. Bounded by number and by bytes of history;
  * the one that was kept longest ago goes first, which is always safe.
  */
-export class Residents<Runner extends Resident> {
+export class Residents<Runner extends Kept> {
   #runs = new Map<string, Runner>()
   #bytes = 0
   #limits: { runs: number; bytes: number }
@@ -53,6 +53,6 @@ export class Residents<Runner extends Resident> {
 }
 
 /** Text of the recorded payloads, of which replay keeps the values as well. */
-function sizeOf({ historyCharacters }: Resident): number {
+function sizeOf({ historyCharacters }: Kept): number {
   return 2 * historyCharacters
 }
