@@ -6,6 +6,7 @@ import { isInFlight } from '../core/dispatch.ts'
 import type { NewRecord } from '../core/history.ts'
 import { encode } from '../core/payload.ts'
 import { serializeError } from '../core/serialized_error.ts'
+import { failedCode } from '../core/unwinding.ts'
 import type { Outcome } from '../replay/operation.ts'
 import type { Turn, TurnWants } from '../replay/turn.ts'
 import type { BodyOutcome } from '../replay/turn_state.ts'
@@ -66,8 +67,7 @@ export class BodyEnd {
     const inFlight = waits.filter(isInFlight)
     const closed = waits.filter((wait) => !inFlight.includes(wait)).map(({ seq }) => seq)
     const changes = { closed, seenInbox }
-    if (history.length > 0 || inFlight.length > 0)
-      return writer.end(changes, { ...failure, kind: 'unwind' })
+    if (history.length > 0 || inFlight.length > 0) return writer.end(changes, unwind(failure))
     const routed = await routing.settle(writer.row, { failure, input })
     return writer.end({ ...changes, ...routed.changes }, routed.end)
   }
@@ -123,12 +123,7 @@ export class BodyEnd {
       const outcome = record.status === 'abandoned' ? this.#late.get(record.seq) : undefined
       return outcome ? { ...record, ...outcome } : record
     })
-    // While compensations run, `cancelled` on the row says that the run was cancelled: a child's is no such thing.
-    const errorCode = failure.errorCode === 'cancelled' ? 'child_failed' : failure.errorCode
-    return this.#end(
-      { ...this.#closing(wants), records },
-      { ...failure, kind: 'unwind', errorCode }
-    )
+    return this.#end({ ...this.#closing(wants), records }, unwind(failure))
   }
 
   #endOf(outcome: BodyOutcome): TurnEnd & { kind: 'complete' | 'fail' } {
@@ -142,6 +137,10 @@ export class BodyEnd {
       return writer.failWith(serializeError(error))
     }
   }
+}
+
+function unwind({ error, errorCode }: TurnEnd & { kind: 'fail' }) {
+  return { kind: 'unwind' as const, error, errorCode: failedCode(errorCode) }
 }
 
 function abandoned(record: NewRecord): NewRecord {

@@ -1,5 +1,6 @@
 import type { Answer } from '../core/change_set.ts'
 import { encodeError } from '../core/serialized_error.ts'
+import { CANCELLED } from '../core/unwinding.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { RunEventEmitter } from './events.ts'
 
@@ -17,7 +18,7 @@ export class Cancellation {
 
   /** Because somebody asked for it. With `compensate` the run undoes its steps first. */
   cancel(runId: string, { compensate, reason }: { compensate: boolean; reason: string }) {
-    return this.#end(runId, { code: 'cancelled', message: reason, compensate })
+    return this.#end(runId, { code: CANCELLED, message: reason, compensate })
   }
 
   /** Because its execution time is over. */

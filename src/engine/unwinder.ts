@@ -5,6 +5,7 @@ import { compensationSeq, type NewRecord, type NewWait, type Wait } from '../cor
 import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
 import { decodeError, encodeError, serializeError } from '../core/serialized_error.ts'
+import { CANCELLED, isCancelled } from '../core/unwinding.ts'
 import type { Compensable } from '../replay/compensables.ts'
 import type { Outcome } from '../replay/operation.ts'
 import { Turn } from '../replay/turn.ts'
@@ -137,8 +138,7 @@ export class Unwinder implements Execution {
     turn.start(() => runInScope(scope, () => body.run(ctx)))
     await settled.promise
     const { fault } = turn
-    const wasCancelled = this.row.errorCode === 'cancelled'
-    const compensables = turn.compensables({ ofUnrecorded: wasCancelled })
+    const compensables = turn.compensables({ ofUnrecorded: isCancelled(this.row) })
     turn.discard()
     return fault ? blockedError(fault) : compensables
   }
@@ -246,13 +246,12 @@ export class Unwinder implements Execution {
   async #conclude(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
     const seenInbox = this.#seenInbox
     const error = loaded.error!
-    const errorCode = row.errorCode ?? 'failed'
-    if (errorCode === 'cancelled')
-      return this.#writer.end({ seenInbox }, { kind: 'cancel', error, errorCode })
+    if (isCancelled(row))
+      return this.#writer.end({ seenInbox }, { kind: 'cancel', error, errorCode: CANCELLED })
     const failure = {
       kind: 'fail' as const,
       error,
-      errorCode: decodeError(error).code ?? errorCode,
+      errorCode: decodeError(error).code ?? row.errorCode ?? 'failed',
     }
     const { end, changes } = await this.#params.routing.settle(row, {
       failure,

@@ -190,6 +190,33 @@ onEach((kind) =>
       assert.deepEqual(calls, [['a', 1]])
     })
 
+    test('a run whose schema throws an error with the code of a cancel fails, when it has undone its steps', async ({
+      assert,
+      cleanup,
+    }) => {
+      cleanup(() => site.close(assert))
+      const main = async (ctx: WorkflowCtx) => {
+        await ctx.localStep('a', () => 1, { compensate: undo('a') })
+        await ctx.waitForSignal('go')
+      }
+      const before = await site.working({ main })
+      const { runId } = await before.engine.start(MAIN)
+      await reaches(before.engine, runId, 'suspended')
+      await site.stop(before.app)
+      const { app, engine } = await site.app()
+      const validate = () => Promise.reject(new FatalError('no answer', 'cancelled'))
+      const input = { '~standard': { version: 1 as const, vendor: 'test', validate } }
+      engine.register('main', '1', main, { input })
+      await app.work()
+      await engine.signal('go')
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual(
+        [run.status, run.errorCode, run.error?.message],
+        ['failed', 'cancelled', 'no answer']
+      )
+      assert.deepEqual(calls, [['a', 1]])
+    })
+
     test('nobody takes a signal that comes for a wait of its body: the next who waits gets it', async ({
       assert,
       cleanup,
