@@ -4,11 +4,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { tableNames } from '../../src/stores/lucid/schema.ts'
-import {
-  connect,
-  type DatabaseAddress,
-  PROCESS_DATABASES,
-} from '../dead_letters/process_database.ts'
+import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { untilSessions } from '../stores/postgres_gate.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
@@ -26,8 +22,6 @@ export interface CrashDatabase {
   quiet(): Promise<void>
   remove(): Promise<void>
 }
-
-export const CRASH_DATABASES = PROCESS_DATABASES
 
 export function createCrashDatabase(kind: DatabaseAddress['kind']): Promise<CrashDatabase> {
   switch (kind) {

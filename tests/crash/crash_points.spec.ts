@@ -4,8 +4,8 @@ import { decode } from '../../src/core/payload.ts'
 import { decodeError } from '../../src/core/serialized_error.ts'
 import { CRASH_MOMENTS, type CrashMoment } from '../../src/testing/crash_store.ts'
 import type { DatabaseAddress } from '../dead_letters/process_database.ts'
+import { SQL_KINDS } from '../stores/databases.ts'
 import { CrashPoints, inFlight, type Picture, type Survived } from './crash_points.ts'
-import { CRASH_DATABASES } from './crash_database.ts'
 import { CrashDatabases } from './crash_databases.ts'
 import type { Scenario } from './scenario.ts'
 import { FAILING_SCENARIOS } from './failing_scenarios.ts'
@@ -105,7 +105,7 @@ const COVERED: Record<DatabaseAddress['kind'], Coverage> = {
   PostgreSQL: { names: ON_POSTGRES, moments: ['before', 'answered'], leastShare: 0.8 },
 }
 
-for (const kind of CRASH_DATABASES) {
+for (const kind of SQL_KINDS) {
   const { names, moments, leastShare } = COVERED[kind]
   test.group(`Crash points on ${kind}`, (group) => {
     let databases: CrashDatabases

@@ -2,16 +2,17 @@ import { test } from '@japa/runner'
 import { CRASH_MOMENTS, type CrashPoint } from '../../src/testing/crash_store.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
 import { DurableApp } from '../engine/durable_app.ts'
+import { SQL_KINDS } from '../stores/databases.ts'
 import type { BurialOrder, BurialReport } from './burial_process.ts'
 import { DyingProcesses } from './lost_runs.ts'
 import { registerPoison } from './poison_workflows.ts'
-import { createDatabase, PROCESS_DATABASES, type ProcessDatabase } from './process_database.ts'
+import { createDatabase, type ProcessDatabase } from './process_database.ts'
 import { CAP } from './stage.ts'
 
 const SCRIPT = new URL('./burial_process.ts', import.meta.url)
 const OPTIONS = { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50 }
 
-for (const kind of PROCESS_DATABASES)
+for (const kind of SQL_KINDS)
   test.group(`The death of a run and its handler run are one write (${kind})`, (group) => {
     let database: ProcessDatabase
     group.each.setup(async () => {

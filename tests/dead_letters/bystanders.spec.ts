@@ -1,10 +1,10 @@
 import { test } from '@japa/runner'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
 import { rowOf } from '../engine/run_row.ts'
-import { STORES } from './databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { CAP, Stage } from './stage.ts'
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Runs lost beside a suspect (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -75,3 +75,4 @@ for (const kind of Object.keys(STORES))
       assert.deepEqual(await engine.findStranded(), [])
     })
   })
+)

@@ -6,8 +6,8 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DeadLetter, LazyWorkflowTarget } from '../../src/types/workflow.ts'
 import type { DurableApp } from '../engine/durable_app.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { storedRun } from '../worker/stored_run.ts'
-import { STORES } from './databases.ts'
 import { Stage } from './stage.ts'
 
 const HANDLER = { name: 'handler', version: '1' }
@@ -54,7 +54,7 @@ function registerHandler(engine: WorkflowEngine, name = 'handler'): DeadLetter[]
   return letters
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Handlers of dead runs (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -329,6 +329,7 @@ for (const kind of Object.keys(STORES))
       assert.isFalse(said.some((line) => line.includes('deadLetterWorkflow')))
     })
   })
+)
 
 test.group('Registration of handlers of dead runs', () => {
   test('DL-23: a class with both a deadLetter() method and the option is refused', ({ assert }) => {

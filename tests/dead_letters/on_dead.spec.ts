@@ -2,11 +2,11 @@ import { test } from '@japa/runner'
 import { internalsOf } from '../../src/engine/engine.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
-import { STORES } from './databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
 import { Stage } from './stage.ts'
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Listening to dead runs (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -172,3 +172,4 @@ for (const kind of Object.keys(STORES))
       )
     })
   })
+)

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
+import { SQL_KINDS } from '../stores/databases.ts'
 import { HANGING, HEALTHY, POISON, type HealthyInput } from './poison_workflows.ts'
-import { PROCESS_DATABASES } from './process_database.ts'
 import { type Order, Supervisor } from './supervisor.ts'
 
 const HEALTHY_RUNS = 100
@@ -14,7 +14,7 @@ interface Trial {
   concurrency?: number
 }
 
-for (const kind of PROCESS_DATABASES)
+for (const kind of SQL_KINDS)
   test.group(`Poison runs among healthy ones (${kind})`, (group) => {
     let supervisor: Supervisor
     group.each.setup(async () => {

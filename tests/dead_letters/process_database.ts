@@ -1,7 +1,7 @@
 import type { Database } from '@adonisjs/lucid/database'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
-import { connectTo as connectToPostgres, SKIPPED } from '../stores/postgres_server.ts'
+import { connectTo as connectToPostgres } from '../stores/postgres_server.ts'
 import { connectTo as connectToSqlite, SqliteDatabase } from '../stores/sqlite_database.ts'
 
 /** Where a process finds its database. */
@@ -14,10 +14,6 @@ export interface ProcessDatabase {
   store(): Promise<LucidStore>
   remove(): Promise<void>
 }
-
-/** What tests of processes are run on; PostgreSQL where a server answers. */
-export const PROCESS_DATABASES: readonly DatabaseAddress['kind'][] =
-  SKIPPED === null ? ['SQLite', 'PostgreSQL'] : ['SQLite']
 
 export async function createDatabase(kind: DatabaseAddress['kind']): Promise<ProcessDatabase> {
   switch (kind) {

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
+import { SQL_KINDS } from '../stores/databases.ts'
 import { HEALTHY, POISON } from './poison_workflows.ts'
-import { PROCESS_DATABASES } from './process_database.ts'
 import { Supervisor } from './supervisor.ts'
 import { until } from '../worker/until.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
@@ -10,7 +10,7 @@ const OPTIONS = { leaseMs: LEASE_MS, hangMs: 60_000, pollMs: 50, idlePollMs: 200
 /** A lease that no test outlasts: whatever is taken up before was handed over. */
 const LONG = { ...OPTIONS, leaseMs: 600_000, hangMs: 900_000 }
 
-for (const kind of PROCESS_DATABASES)
+for (const kind of SQL_KINDS)
   test.group(`Processes that end with runs in flight (${kind})`, (group) => {
     let supervisor: Supervisor
     group.each.setup(async () => {

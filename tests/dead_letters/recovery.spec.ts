@@ -2,13 +2,13 @@ import { test } from '@japa/runner'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
 import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { firstStep } from '../worker/stored_run.ts'
-import { STORES } from './databases.ts'
 import { CAP, Stage } from './stage.ts'
 
 const PIPELINE = { name: 'pipeline', version: '1' }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Recovery and its cap (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -351,3 +351,4 @@ for (const kind of Object.keys(STORES))
       }
     })
   })
+)

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
-import { STORES } from './databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Stage } from './stage.ts'
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Replaying with other input (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -62,3 +62,4 @@ for (const kind of Object.keys(STORES))
       assert.isNull(await engine.retryWithInput('unknown', {}))
     })
   })
+)

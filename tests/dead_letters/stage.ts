@@ -2,9 +2,9 @@ import type { Store } from '../../src/contracts/store.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import type { TestDatabase } from '../worker/databases.ts'
-import { STORES } from './databases.ts'
+import type { DurableApp } from '../engine/durable_app.ts'
+import { DurableApps } from '../engine/durable_apps.ts'
+import type { DatabaseKind } from '../stores/databases.ts'
 import { DyingProcesses } from './lost_runs.ts'
 
 export const CAP = 3
@@ -13,31 +13,24 @@ export const CAP = 3
 export class Stage {
   readonly store: Store
   readonly dying: DyingProcesses
-  #database: TestDatabase
-  #apps: DurableApp[] = []
+  #apps: DurableApps
 
-  private constructor(database: TestDatabase, params: { store: Store; cap: number | null }) {
-    this.#database = database
+  private constructor(apps: DurableApps, params: { store: Store; cap: number | null }) {
+    this.#apps = apps
     this.store = params.store
     this.dying = new DyingProcesses(params.store, params)
   }
 
-  /** @param kind a name among `STORES` */
-  static async on(kind: string, cap: number | null = CAP): Promise<Stage> {
-    const create = STORES[kind]
-    if (!create) throw new Error(`There is no database "${kind}"`)
-    const database = await create()
-    return new Stage(database, { store: await database.connect(), cap })
+  static async on(kind: DatabaseKind, cap: number | null = CAP): Promise<Stage> {
+    const apps = await DurableApps.on(kind)
+    return new Stage(apps, { store: await apps.database.connect(), cap })
   }
 
   /** One process of an application. */
-  async app(options: GivenOptions = {}): Promise<DurableApp> {
-    const app = new DurableApp({
-      store: await this.#database.connect(),
+  app(options: GivenOptions = {}): Promise<DurableApp> {
+    return this.#apps.add({
       options: { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50, ...options },
     })
-    this.#apps.push(app)
-    return app
   }
 
   /** Loses the runs of a workflow as often as the cap allows, and once more: the next pickup is one too many. */
@@ -51,8 +44,7 @@ export class Stage {
     return engine.waitForRun(`dlq:${id}`)
   }
 
-  async close(): Promise<void> {
-    for (const app of this.#apps) await app.close()
-    await this.#database.remove()
+  close(): Promise<void> {
+    return this.#apps.close()
   }
 }

@@ -1,10 +1,10 @@
 import { test } from '@japa/runner'
-import { STORES } from '../dead_letters/databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { RECONCILE_MS, Stage } from './stage.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Deadlines of dispatched steps (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -196,3 +196,4 @@ for (const kind of Object.keys(STORES))
       assert.equal(run.recoveryAttempts, 0)
     })
   })
+)

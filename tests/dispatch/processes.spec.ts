@@ -1,14 +1,14 @@
 import { test } from '@japa/runner'
 import { isInFlight } from '../../src/core/dispatch.ts'
 import { CRASH_MOMENTS } from '../../src/testing/crash_store.ts'
-import { PROCESS_DATABASES } from '../dead_letters/process_database.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { SQL_KINDS } from '../stores/databases.ts'
 import { Coordinators } from './coordinators.ts'
 
 const HOUR_MS = 3_600_000
 const CAP = 3
 
-for (const kind of PROCESS_DATABASES)
+for (const kind of SQL_KINDS)
   test.group(`Dispatched steps of processes that are killed (${kind})`, (group) => {
     group.each.timeout(60_000)
     let stage: Coordinators

@@ -6,9 +6,9 @@ import type { RunStatus } from '../../src/core/run.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { DurableWorker } from '../../src/worker/worker.ts'
-import { STORES } from '../dead_letters/databases.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import type { TestDatabase } from '../worker/databases.ts'
+import type { DurableApp } from '../engine/durable_app.ts'
+import { DurableApps } from '../engine/durable_apps.ts'
+import type { DatabaseKind } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
 import { Broker } from './broker.ts'
 
@@ -27,30 +27,26 @@ export class Stage {
   readonly broker = new Broker()
   /** A connection that no application uses. */
   readonly store: Store
-  #database: TestDatabase
-  #apps: DurableApp[] = []
+  #apps: DurableApps
+  #first: DurableApp | undefined
 
-  private constructor(database: TestDatabase, store: Store) {
-    this.#database = database
+  private constructor(apps: DurableApps, store: Store) {
+    this.#apps = apps
     this.store = store
   }
 
-  /** @param kind a name among `STORES` */
-  static async on(kind: string): Promise<Stage> {
-    const create = STORES[kind]
-    if (!create) throw new Error(`There is no database "${kind}"`)
-    const database = await create()
-    return new Stage(database, await database.connect())
+  static async on(kind: DatabaseKind): Promise<Stage> {
+    const apps = await DurableApps.on(kind)
+    return new Stage(apps, await apps.database.connect())
   }
 
   /** One process of an application. */
   async app({ options, hasTransport = true, onSend }: AppOptions = {}): Promise<DurableApp> {
-    const app = new DurableApp({
-      store: await this.#database.connect(),
+    const app = await this.#apps.add({
       options: { pollMs: 20, idlePollMs: 50, reconcileMs: RECONCILE_MS, ...options },
       ...(hasTransport && { transport: this.broker.transport(onSend) }),
     })
-    this.#apps.push(app)
+    this.#first ??= app
     return app
   }
 
@@ -74,8 +70,7 @@ export class Stage {
   }
 
   async run(runId: string): Promise<WorkflowRun> {
-    const [app] = this.#apps
-    const run = await app?.engine.getRun(runId)
+    const run = await this.#first?.engine.getRun(runId)
     if (!run) throw new Error(`There is no run "${runId}"`)
     return run
   }
@@ -102,9 +97,9 @@ export class Stage {
     return until(async () => (await this.statusOf(runId)) === 'suspended')
   }
 
-  async close(): Promise<void> {
-    for (const app of this.#apps) await app.close()
-    await this.#database.remove()
+  /** Stops everything; nothing may be stranded then (P4). */
+  close(): Promise<void> {
+    return this.#apps.close()
   }
 
   async #history(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] }> {

@@ -3,12 +3,13 @@ import { internalsOf } from '../../src/engine/engine.ts'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { live, MAIN, onEach, reaches, Site, statusOf, undone } from './site.ts'
+import { live, MAIN, reaches, Site, statusOf, undone } from './site.ts'
 import { UNDO, undoSoon } from './undo_steps.ts'
 
-onEach((kind) =>
+onEach(KINDS, (kind) =>
   test.group(`Cancel, on ${kind}`, (group) => {
     let site: Site
     let calls: unknown[]
@@ -16,6 +17,7 @@ onEach((kind) =>
       site = await Site.on(kind)
       calls = []
       UNDO.reset()
+      return () => site.close()
     })
 
     /** A step that waits until its signal aborts. */
@@ -27,9 +29,7 @@ onEach((kind) =>
 
     test('a run that executes is over with that write: its step is aborted, what comes later is refused (case 26)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const begun = new Gate()
       let signal: AbortSignal | undefined
       const cancelled: string[] = []
@@ -60,8 +60,7 @@ onEach((kind) =>
       await assert.rejects(() => engine.cancel('nobody'), E_RUN_NOT_FOUND)
     })
 
-    test('from another process aborts the step soon', async ({ assert, cleanup }) => {
-      cleanup(() => site.close(assert))
+    test('from another process aborts the step soon', async ({ assert }) => {
       const begun = new Gate()
       await site.working({
         main: (ctx) => ctx.localStep('slow', untilAborted(begun)),
@@ -77,8 +76,7 @@ onEach((kind) =>
       assert.equal(run?.status, 'cancelled')
     }).timeout(20_000)
 
-    test('a run that waits, is pending or is blocked ends at once', async ({ assert, cleanup }) => {
-      cleanup(() => site.close(assert))
+    test('a run that waits, is pending or is blocked ends at once', async ({ assert }) => {
       const { engine } = await site.working({
         main: (ctx) => ctx.waitForSignal('go'),
         foreign: async (ctx) => {
@@ -103,9 +101,7 @@ onEach((kind) =>
 
     test('the children it awaits go with it at every level, those it only started do not (case 27)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const begun = new Gate()
       const { engine } = await site.working({
         main: async (ctx) => {
@@ -144,9 +140,7 @@ onEach((kind) =>
 
     test('a run that crashes its worker at every pickup ends for good (case 26)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.app()
       const { runId } = await engine.start({ name: 'main', version: '1' })
       const { store: open } = internalsOf(engine)
@@ -169,9 +163,7 @@ onEach((kind) =>
 
     test('with compensate undoes what was done, what was in flight too, and ends cancelled', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const begun = new Gate()
       const undo = (name: string) => (output: unknown) => void calls.push([name, output])
       const cancelled: string[] = []
@@ -210,7 +202,6 @@ onEach((kind) =>
       assert,
       cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const undoing = new Gate()
       cleanup(() => undoing.open())
       const bodies = {
@@ -246,11 +237,7 @@ onEach((kind) =>
       assert.deepEqual(calls, [['b', 2]])
     })
 
-    test('with compensate of a run that has done nothing ends it at once', async ({
-      assert,
-      cleanup,
-    }) => {
-      cleanup(() => site.close(assert))
+    test('with compensate of a run that has done nothing ends it at once', async ({ assert }) => {
       const { engine } = await site.app()
       const { runId } = await engine.start({ name: 'main', version: '1' })
       assert.isTrue(await engine.cancel(runId, { compensate: true }))
@@ -260,9 +247,7 @@ onEach((kind) =>
 
     test('with compensate of a run that is undoing its steps for a failure lets it go on, each compensation once', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const gate = new Gate()
       const { engine } = await site.working({
         main: async (ctx) => {
@@ -284,7 +269,6 @@ onEach((kind) =>
       assert,
       cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const undoing = new Gate()
       cleanup(() => undoing.open())
       const { engine } = await site.working({
@@ -307,11 +291,7 @@ onEach((kind) =>
       assert.deepEqual(await undone(engine, runId), [])
     })
 
-    test('of a run that follows its handler cancels the handler too', async ({
-      assert,
-      cleanup,
-    }) => {
-      cleanup(() => site.close(assert))
+    test('of a run that follows its handler cancels the handler too', async ({ assert }) => {
       const { app, engine } = await site.app()
       engine.register('handler', '1', (ctx) => ctx.waitForSignal('never'))
       engine.register(
@@ -333,9 +313,7 @@ onEach((kind) =>
 
     test('a parent sees that its child was cancelled, or is dead, by status and code', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { app, engine } = await site.app()
       const waits = (ctx: WorkflowCtx) => ctx.waitForSignal('never')
       engine.register('waiting', '1', waits)

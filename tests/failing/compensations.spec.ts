@@ -1,14 +1,15 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { type Bodies, live, MAIN, onEach, reaches, Site, undone } from './site.ts'
+import { type Bodies, live, MAIN, reaches, Site, undone } from './site.ts'
 import { UNDO, undoLater, undoSoon } from './undo_steps.ts'
 
 const MINUTE = 60_000
 
-onEach((kind) =>
+onEach(KINDS, (kind) =>
   test.group(`Compensations, on ${kind}`, (group) => {
     let site: Site
     let calls: unknown[][]
@@ -16,6 +17,7 @@ onEach((kind) =>
       site = await Site.on(kind)
       calls = []
       UNDO.reset()
+      return () => site.close()
     })
     const undo = (name: string) => (output: unknown) => void calls.push([name, output])
     const fails = () => {
@@ -24,9 +26,7 @@ onEach((kind) =>
 
     test('run by closure and by step, the latest delivery first, and the run fails with its own error', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const [slow, quick] = [new Gate(), new Gate()]
       UNDO.answer = ({ step }) => void calls.push([step])
       const { engine } = await site.working({
@@ -66,9 +66,7 @@ onEach((kind) =>
 
     test('are rows of the history beside what they undo, each with its own status and attempts; a spent one does not keep the others from running', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       UNDO.answer = ({ attempt }) => {
         if (UNDO.calls.length <= 3) throw new Error(`attempt ${attempt} fails`)
         if (attempt < 2) throw new Error('once more')
@@ -103,9 +101,7 @@ onEach((kind) =>
 
     test('with a long back-off suspend the run, and nothing but time brings the next attempt', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       UNDO.answer = ({ attempt }) => {
         if (attempt < 3) throw new Error('not yet')
       }
@@ -150,7 +146,6 @@ onEach((kind) =>
       assert,
       cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const stuck = new Gate()
       cleanup(() => stuck.open())
       const bodies = (second: (output: unknown) => unknown): Bodies => ({

@@ -2,24 +2,25 @@ import { test } from '@japa/runner'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { MAIN, onEach, reaches, Site, statusOf } from './site.ts'
+import { MAIN, reaches, Site, statusOf } from './site.ts'
 
 const HOUR = 3_600_000
 const executionTimeout = '1 hour'
 
-onEach((kind) =>
+onEach(KINDS, (kind) =>
   test.group(`Execution time-out, on ${kind}`, (group) => {
     let site: Site
     let calls: string[]
     group.each.setup(async () => {
       site = await Site.on(kind)
       calls = []
+      return () => site.close()
     })
 
-    test('cancels a run that executes: its step is aborted', async ({ assert, cleanup }) => {
-      cleanup(() => site.close(assert))
+    test('cancels a run that executes: its step is aborted', async ({ assert }) => {
       const begun = new Gate()
       const { app, engine } = await site.app({}, { leaseMs: 10 * HOUR, hangMs: 11 * HOUR })
       const body = (ctx: WorkflowCtx) =>
@@ -39,9 +40,7 @@ onEach((kind) =>
 
     test('cancels a run that waits, with the children it awaits, and follows no route (OE-10)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { app, engine } = await site.app()
       engine.register('handler', '1', () => void calls.push('handled'))
       engine.register('waiting', '1', (ctx) => ctx.waitForSignal('never'))
@@ -63,8 +62,7 @@ onEach((kind) =>
       assert.deepEqual(calls, [])
     })
 
-    test('cancels a run whose workflow no worker knows', async ({ assert, cleanup }) => {
-      cleanup(() => site.close(assert))
+    test('cancels a run whose workflow no worker knows', async ({ assert }) => {
       const starting = await site.app()
       starting.engine.register('main', '1', () => {}, { executionTimeout })
       const { runId } = await starting.engine.start(MAIN)
@@ -74,11 +72,7 @@ onEach((kind) =>
       assert.deepEqual([run.status, run.errorCode], ['cancelled', 'execution_timeout'])
     })
 
-    test('counts for children too, and a parent sees it by status and code', async ({
-      assert,
-      cleanup,
-    }) => {
-      cleanup(() => site.close(assert))
+    test('counts for children too, and a parent sees it by status and code', async ({ assert }) => {
       const { app, engine } = await site.app()
       engine.register('waiting', '1', (ctx) => ctx.waitForSignal('never'), { executionTimeout })
       engine.register('main', '1', async (ctx) => {
@@ -101,11 +95,7 @@ onEach((kind) =>
       assert.deepEqual([run.status, run.output], ['completed', [timedOut, timedOut]])
     })
 
-    test('leaves a run alone that ended in time, and one that has none', async ({
-      assert,
-      cleanup,
-    }) => {
-      cleanup(() => site.close(assert))
+    test('leaves a run alone that ended in time, and one that has none', async ({ assert }) => {
       const { app, engine } = await site.app()
       engine.register('main', '1', () => 'done', { executionTimeout })
       engine.register(

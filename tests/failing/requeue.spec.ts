@@ -2,10 +2,11 @@ import { test } from '@japa/runner'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
-import { live, MAIN, onEach, reaches, Site, statusOf } from './site.ts'
+import { live, MAIN, reaches, Site } from './site.ts'
 
-onEach((kind) =>
+onEach(KINDS, (kind) =>
   test.group(`Requeue, on ${kind}`, (group) => {
     let site: Site
     let calls: string[]
@@ -15,6 +16,7 @@ onEach((kind) =>
       site = await Site.on(kind)
       calls = []
       broken = new Set()
+      return () => site.close()
     })
 
     /** A step that notes its call and fails while it is broken. */
@@ -29,9 +31,7 @@ onEach((kind) =>
 
     test('completed steps stay, the failed one runs again with its whole budget of attempts (DL-9)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const attempts: number[] = []
       let isBroken = true
       const { engine } = await site.working({
@@ -76,9 +76,7 @@ onEach((kind) =>
 
     test('a run whose parallel step stays can fail and be requeued again and again (P3)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => {
           const [first, second] = await Promise.allSettled([does(ctx, 'a'), does(ctx, 'b')])
@@ -114,9 +112,7 @@ onEach((kind) =>
 
     test('what was undone is done again, and undone again when that fails (DL-9)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => {
           await does(ctx, 'before')
@@ -156,9 +152,7 @@ onEach((kind) =>
 
     test('a failed child is requeued with its parent, a completed one is not run again', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => [await ctx.child('leaf', 'x'), await ctx.child('inner', 'y')],
         inner: (ctx, name: string) => ctx.child('leaf', name),
@@ -184,9 +178,7 @@ onEach((kind) =>
     ] as const)
       test(`of the children of ctx.all (${mode}, ${concurrency ?? 'all'} at once) those that failed run again, and the others are adopted`, async ({
         assert,
-        cleanup,
       }) => {
-        cleanup(() => site.close(assert))
         const names = ['p', 'q', 'r', 's', 't']
         const { engine } = await site.working({
           main: (ctx) =>
@@ -208,16 +200,14 @@ onEach((kind) =>
 
     test('a child that failed after its parent had is requeued with it, and one that lives is adopted', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: (ctx) =>
           Promise.all([
             ctx.child('after', 'x'),
             ctx.child('after', 'y'),
             ctx.localStep('fail', async () => {
-              await until(async () => (await statusOf(engine, `${runId}.child.1`)) === 'suspended')
+              if (broken.has('fail')) await reaches(engine, `${runId}.child.1`, 'suspended')
               return step('fail')()
             }),
           ]),
@@ -244,9 +234,7 @@ onEach((kind) =>
 
     test('an earlier handoff is retired and its tag goes; the next failure has a handler of its own (OE-30, OE-31)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { app, engine } = await site.app()
       engine.register('handler', '1', (ctx) => does(ctx, 'handle'))
       engine.register('main', '1', (ctx) => does(ctx, 'a'), {
@@ -283,9 +271,7 @@ onEach((kind) =>
 
     test('a run that follows its handler, requeued by hand, does not run its body (OE-5)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { app, engine } = await site.app()
       engine.register('handler', '1', (ctx) => ctx.waitForSignal('answer'))
       engine.register('main', '1', (ctx) => does(ctx, 'a'), { onError: [{ workflow: 'handler' }] })
@@ -306,9 +292,7 @@ onEach((kind) =>
 
     test('of a completed or a cancelled run does nothing and says so; of an unknown one is refused (P6)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: (ctx) => does(ctx, 'a'),
         waiting: (ctx) => ctx.waitForSignal('never'),
@@ -328,9 +312,7 @@ onEach((kind) =>
 
     test('of a live run keeps its count and its place: it is only made due (DL-9)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => {
           await does(ctx, 'a')
@@ -354,9 +336,7 @@ onEach((kind) =>
 
     test('of a parent whose child was cancelled ends as before: a cancelled run stays cancelled (P6)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: (ctx) => ctx.child('waiting'),
         waiting: (ctx) => ctx.waitForSignal('never'),
@@ -372,9 +352,7 @@ onEach((kind) =>
 
     test('what was undone is done anew under an id of its own, what was not keeps its own, and so do their compensations (DL-9)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const ids: string[] = []
       const noted = ({ id }: { id: string }) => void ids.push(id)
       let failures = 2
@@ -401,8 +379,7 @@ onEach((kind) =>
       ])
     })
 
-    test('gives a run its execution time anew, the same each time', async ({ assert, cleanup }) => {
-      cleanup(() => site.close(assert))
+    test('gives a run its execution time anew, the same each time', async ({ assert }) => {
       const { app, engine } = await site.app()
       engine.register('main', '1', (ctx) => does(ctx, 'a'), { executionTimeout: '1 hour' })
       broken.add('a')
@@ -421,9 +398,7 @@ onEach((kind) =>
 
     test('by an application that has not looked for its workflows yet gives a run its execution time all the same', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const options = { executionTimeout: '1 hour' }
       const { app, engine } = await site.app()
       engine.register('main', '1', (ctx) => does(ctx, 'a'), options)
@@ -447,9 +422,7 @@ onEach((kind) =>
 
     test('with other input starts another run, with clean history and the tags and namespace of the first (DL-50, DL-51)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working(
         {
           main: async (ctx, name: string) => does(ctx, name),

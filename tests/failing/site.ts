@@ -1,10 +1,10 @@
-import type { Assert } from '@japa/assert'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { RecordedOperation } from '../../src/engine/run_history.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import { DATABASES, type TestDatabase } from '../worker/databases.ts'
+import type { DurableApp } from '../engine/durable_app.ts'
+import { DurableApps } from '../engine/durable_apps.ts'
+import type { DatabaseKind, TestDatabase } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
 
 /** The workflow of most tests. */
@@ -14,18 +14,18 @@ export type Bodies = Record<string, (ctx: WorkflowCtx, input: any) => unknown>
 
 /** Applications of one test, on one database. */
 export class Site {
-  #database: TestDatabase
-  #apps = new Set<DurableApp>()
+  #apps: DurableApps
 
-  private constructor(database: TestDatabase) {
-    this.#database = database
+  private constructor(apps: DurableApps) {
+    this.#apps = apps
   }
 
-  /** @param kind a name among `DATABASES` */
-  static async on(kind: string): Promise<Site> {
-    const create = DATABASES[kind]
-    if (!create) throw new Error(`There is no database "${kind}"`)
-    return new Site(await create())
+  static async on(kind: DatabaseKind): Promise<Site> {
+    return new Site(await DurableApps.on(kind))
+  }
+
+  get database(): TestDatabase {
+    return this.#apps.database
   }
 
   /** An application that executes nothing yet. */
@@ -34,8 +34,7 @@ export class Site {
     options: GivenOptions = {},
     discover: () => Promise<void> = async () => {}
   ): Promise<{ app: DurableApp; engine: WorkflowEngine }> {
-    const app = new DurableApp({ store: await this.#database.connect(), options, discover })
-    this.#apps.add(app)
+    const app = await this.#apps.add({ options, discover })
     for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
     return { app, engine: app.engine }
   }
@@ -48,24 +47,15 @@ export class Site {
   }
 
   /** Stops an application before the test is over. */
-  async stop(app: DurableApp): Promise<void> {
-    this.#apps.delete(app)
-    await app.close()
+  stop(app: DurableApp): Promise<void> {
+    return this.#apps.stop(app)
   }
 
   /** Stops everything; nothing may be stranded then (P4). */
-  async close(assert: Assert): Promise<void> {
-    for (const app of this.#apps) await app.close()
-    const store = await this.#database.connect()
-    const stranded = await store.findStranded()
-    await store.close()
-    await this.#database.remove()
-    assert.deepEqual(stranded, [], 'stranded runs')
+  close(): Promise<void> {
+    return this.#apps.close()
   }
 }
-
-/** The names of the databases. */
-const KINDS = Object.keys(DATABASES)
 
 /** Undefined: there is no such run. */
 export async function statusOf(engine: WorkflowEngine, runId: string) {
@@ -90,9 +80,4 @@ export async function undone(engine: WorkflowEngine, runId: string) {
   return records
     .filter(({ kind }) => kind === 'compensation')
     .map(({ name, status, attempts }) => [name, status, attempts])
-}
-
-/** Declares the same group of tests for every database. */
-export function onEach(define: (kind: string) => void): void {
-  for (const kind of KINDS) define(kind)
 }

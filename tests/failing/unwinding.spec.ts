@@ -5,14 +5,20 @@ import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../worker/gate.ts'
 import { until } from '../worker/until.ts'
-import { live, MAIN, onEach, reaches, Site, undone } from './site.ts'
+import { live, MAIN, reaches, Site, undone } from './site.ts'
 import { UNDO, undoLater } from './undo_steps.ts'
 
 const MINUTE = 60_000
+const UNWIND = {
+  kind: 'unwind',
+  error: encodeError({ name: 'Error', message: 'no' }),
+  errorCode: 'Error',
+} as const
 
-onEach((kind) =>
+onEach(KINDS, (kind) =>
   test.group(`Unwinding, on ${kind}`, (group) => {
     let site: Site
     let calls: unknown[][]
@@ -20,6 +26,7 @@ onEach((kind) =>
       site = await Site.on(kind)
       calls = []
       UNDO.reset()
+      return () => site.close()
     })
     const undo = (name: string) => (output: unknown) => void calls.push([name, output])
     const fails = () => {
@@ -28,9 +35,7 @@ onEach((kind) =>
 
     test('a parallel step in flight is aborted, and undone with what it came to', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => {
           const begun = new Gate()
@@ -62,9 +67,7 @@ onEach((kind) =>
 
     test('a parallel step that the abort makes fail is not attempted again, and is undone without an output', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       let attempts = 0
       const { engine } = await site.working({
         main: async (ctx) => {
@@ -90,9 +93,7 @@ onEach((kind) =>
 
     test('steps that an earlier process has done are undone too, and nothing else of the body is begun', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const begun: string[] = []
       const bodies = (isFailing: boolean) => ({
         main: async (ctx: WorkflowCtx) => {
@@ -129,9 +130,7 @@ onEach((kind) =>
     ] as const)
       test(`a body that ${change} blocks the run, which keeps its error and goes on with the right code`, async ({
         assert,
-        cleanup,
       }) => {
-        cleanup(() => site.close(assert))
         UNDO.answer = ({ attempt }) => {
           if (attempt === 1) throw new Error('not yet')
         }
@@ -169,9 +168,7 @@ onEach((kind) =>
 
     test('a run whose child was cancelled fails, when it has undone its steps', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.working({
         main: async (ctx) => {
           await ctx.localStep('a', () => 1, { compensate: undo('a') })
@@ -192,9 +189,7 @@ onEach((kind) =>
 
     test('a run whose schema throws an error with the code of a cancel fails, when it has undone its steps', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const main = async (ctx: WorkflowCtx) => {
         await ctx.localStep('a', () => 1, { compensate: undo('a') })
         await ctx.waitForSignal('go')
@@ -221,7 +216,6 @@ onEach((kind) =>
       assert,
       cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const undoing = new Gate()
       cleanup(() => undoing.open())
       const { engine } = await site.working({
@@ -250,9 +244,7 @@ onEach((kind) =>
 
     test('a run that follows its handler has no waits of its body any more (P4)', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const { engine } = await site.app()
       const { app } = await site.app()
       engine.register('handler', '1', (ctx) => ctx.waitForSignal('answer'))
@@ -283,9 +275,7 @@ onEach((kind) =>
 
     test('a worker that stops between two attempts of a compensation hands the run back at once, with its attempts', async ({
       assert,
-      cleanup,
     }) => {
-      cleanup(() => site.close(assert))
       const failed = Promise.withResolvers<void>()
       const bodies = (compensate: () => void) => ({
         main: async (ctx: WorkflowCtx) => {
@@ -310,6 +300,59 @@ onEach((kind) =>
       assert.deepEqual([run.status, run.recoveryAttempts], ['failed', 0])
       assert.deepEqual(await undone(engine, runId), [['a', 'completed', 2]])
     })
+
+    /** A run that two workers have lost while it undid step "a". */
+    async function lostTwice() {
+      const { engine } = await site.app()
+      const { runId } = await engine.start({ name: 'main', version: '1' })
+      const store = await internalsOf(engine).store()
+      const { claimKey } = await rowOf(engine, runId)
+      for (const [instance, changes] of [
+        ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],
+        ['w2', { opened: [{ ...sleep(-1, 0), kind: 'compensation', name: 'a', dueIn: null }] }],
+      ] as const) {
+        const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
+        await store.registerWorker({ instance, name: instance, ...lease })
+        const [row] = await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 })
+        await store.commit([turn(row!, changes)])
+        await engine.advanceClock(2_000)
+        await store.recoverExpired({ suspectFrom: instance === 'w1' ? null : 2 })
+      }
+      return runId
+    }
+
+    test('of a run that may be what kills its workers, each compensation is written before it is begun (DL-11)', async ({
+      assert,
+    }) => {
+      const undoing = new Gate()
+      const runId = await lostTwice()
+      const { engine } = await site.working({
+        main: async (ctx) => {
+          await ctx.localStep('a', () => {}, { compensate: () => undoing.pass() })
+          throw new FatalError('no')
+        },
+      })
+      await undoing.reached()
+      const { waits = [] } = (await engine.getHistory(runId)) ?? {}
+      assert.deepEqual(
+        waits.map((wait) => [wait.seq, wait.kind, wait.name, wait.dueAt]),
+        [[-1, 'compensation', 'a', null]]
+      )
+      undoing.open()
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.recoveryAttempts], ['failed', 2])
+      assert.deepEqual(await undone(engine, runId), [['a', 'completed', 1]])
+    })
+
+    test('a run that was lost once too often while it undid a step is dead, and the step is named (DL-11)', async ({
+      assert,
+    }) => {
+      const runId = await lostTwice()
+      const { engine } = await site.working({ main: () => {} }, { maxRecoveryAttempts: 1 })
+      const run = await engine.waitForRun(runId)
+      assert.deepEqual([run.status, run.errorCode], ['dead', 'max_recovery_attempts'])
+      assert.include(run.error?.message, '"a", being undone')
+    })
   })
 )
 
@@ -319,7 +362,7 @@ test.group('Unwinding', () => {
     cleanup,
   }) => {
     const site = await Site.on('memory')
-    cleanup(() => site.close(assert))
+    cleanup(() => site.close())
     const deaf = new Gate()
     cleanup(() => deaf.open())
     const undoneWith = Promise.withResolvers<unknown>()
@@ -340,69 +383,4 @@ test.group('Unwinding', () => {
     const run = await engine.waitForRun(runId)
     assert.equal(run.status, 'failed')
   }).timeout(20_000)
-
-  const UNWIND = {
-    kind: 'unwind',
-    error: encodeError({ name: 'Error', message: 'no' }),
-    errorCode: 'Error',
-  } as const
-
-  /** A run that two workers have lost while it undid step "a". */
-  async function lostTwice(site: Site) {
-    const { engine } = await site.app()
-    const { runId } = await engine.start({ name: 'main', version: '1' })
-    const store = await internalsOf(engine).store()
-    const { claimKey } = await rowOf(engine, runId)
-    for (const [instance, changes] of [
-      ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],
-      ['w2', { opened: [{ ...sleep(-1, 0), kind: 'compensation', name: 'a', dueIn: null }] }],
-    ] as const) {
-      const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
-      await store.registerWorker({ instance, name: instance, ...lease })
-      const [row] = await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 })
-      await store.commit([turn(row!, changes)])
-      await engine.advanceClock(2_000)
-      await store.recoverExpired({ suspectFrom: instance === 'w1' ? null : 2 })
-    }
-    return runId
-  }
-
-  test('of a run that may be what kills its workers, each compensation is written before it is begun (DL-11)', async ({
-    assert,
-    cleanup,
-  }) => {
-    const site = await Site.on('memory')
-    cleanup(() => site.close(assert))
-    const undoing = new Gate()
-    const runId = await lostTwice(site)
-    const { engine } = await site.working({
-      main: async (ctx) => {
-        await ctx.localStep('a', () => {}, { compensate: () => undoing.pass() })
-        throw new FatalError('no')
-      },
-    })
-    await undoing.reached()
-    const { waits = [] } = (await engine.getHistory(runId)) ?? {}
-    assert.deepEqual(
-      waits.map(({ seq, kind, name, dueAt }) => [seq, kind, name, dueAt]),
-      [[-1, 'compensation', 'a', null]]
-    )
-    undoing.open()
-    const run = await engine.waitForRun(runId)
-    assert.deepEqual([run.status, run.recoveryAttempts], ['failed', 2])
-    assert.deepEqual(await undone(engine, runId), [['a', 'completed', 1]])
-  })
-
-  test('a run that was lost once too often while it undid a step is dead, and the step is named (DL-11)', async ({
-    assert,
-    cleanup,
-  }) => {
-    const site = await Site.on('memory')
-    cleanup(() => site.close(assert))
-    const runId = await lostTwice(site)
-    const { engine } = await site.working({ main: () => {} }, { maxRecoveryAttempts: 1 })
-    const run = await engine.waitForRun(runId)
-    assert.deepEqual([run.status, run.errorCode], ['dead', 'max_recovery_attempts'])
-    assert.include(run.error?.message, '"a", being undone')
-  })
 })

@@ -1,13 +1,13 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
-import { DATABASES } from '../worker/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 
 const fail = (code: string) => async () => {
   throw new FatalError(`${code} failed`, code)
 }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | chains of handlers (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -94,3 +94,4 @@ for (const kind of Object.keys(DATABASES))
       assert.match(reason, /routes of "a" cannot be followed: .*the file is gone/)
     })
   })
+)

@@ -3,8 +3,8 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
-import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
 import { suspended } from './suspended.ts'
 
@@ -25,7 +25,7 @@ function registerMain(
   return given
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | what is routed (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -280,3 +280,4 @@ for (const kind of Object.keys(STORES))
       assert.lengthOf(given, 2)
     })
   })
+)

@@ -4,9 +4,9 @@ import type { RunEvents } from '../../src/engine/events.ts'
 import { ChildError, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { OnErrorInput } from '../../src/types/workflow.ts'
-import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { rowOf } from '../engine/run_row.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 
 interface Line {
   n: number
@@ -51,7 +51,7 @@ function routed(engine: WorkflowEngine): Promise<RunEvents['run.routed']> {
   return new Promise((resolve) => engine.on('run.routed', resolve))
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | handoff (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -387,3 +387,4 @@ for (const kind of Object.keys(STORES))
       assert.match(reasons[0]!, /another run has the id "r\.onError\.0"/)
     })
   })
+)

@@ -7,7 +7,7 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DeadLetter, OnErrorInput } from '../../src/types/workflow.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { DurableApp } from '../engine/durable_app.ts'
-import { DATABASES } from '../worker/databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 
 class InvalidLine extends FatalError {
   static override readonly code = 'invalid_line'
@@ -51,7 +51,7 @@ class Order extends Importing {
   }
 }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | inline handlers (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -102,6 +102,7 @@ for (const kind of Object.keys(DATABASES))
       assert.deepEqual(outputs, ['rest: invalid_line', 'order rejected', 'late'])
     })
   })
+)
 
 test.group('Failure routes | inline handlers that are refused', () => {
   const register = (target: typeof BaseWorkflow) =>

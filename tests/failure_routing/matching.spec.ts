@@ -6,7 +6,7 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput, WorkflowClass } from '../../src/types/workflow.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { DurableApp } from '../engine/durable_app.ts'
-import { DATABASES } from '../worker/databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 
 class InvalidLine extends FatalError {
   static override readonly code = 'invalid_line'
@@ -54,7 +54,7 @@ function lineClass(onError: FailureRoute[], name = 'matching.line'): WorkflowCla
   }
 }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | matching (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -160,6 +160,7 @@ for (const kind of Object.keys(DATABASES))
         assert.deepEqual(outputs, Array(6).fill('rejected invalid_line'))
       })
   })
+)
 
 test.group('Failure routes | registration', () => {
   const refusal = (onError: unknown, inClass = false) => {

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
-import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 
 const MAIN = { name: 'main', version: '1' }
 
@@ -28,7 +28,7 @@ function registerMain(engine: WorkflowEngine, codes: string[]) {
   return kept
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | retrying (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -107,3 +107,4 @@ for (const kind of Object.keys(STORES))
       assert.deepEqual([run?.status, run?.output], ['completed', 'fine'])
     })
   })
+)

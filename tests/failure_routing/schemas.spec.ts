@@ -10,7 +10,7 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
 import { DurableApp } from '../engine/durable_app.ts'
 import { Stage } from '../dead_letters/stage.ts'
-import { DATABASES } from '../worker/databases.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { storedRun } from '../worker/stored_run.ts'
 import { suspended } from './suspended.ts'
 
@@ -63,7 +63,7 @@ function registerRouted(
 
 const MAIN = { name: 'main' }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | schemas (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -277,6 +277,7 @@ for (const kind of Object.keys(DATABASES))
       assert.deepEqual(run.error?.details, [{ message: 'odd', path: 'a.1' }])
     })
   })
+)
 
 test.group('Failure routes | what is no schema', () => {
   const refused =

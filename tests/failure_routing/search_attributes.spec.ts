@@ -6,9 +6,9 @@ import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError, SchemaValidationError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { OnErrorInput } from '../../src/types/workflow.ts'
-import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { DurableApp } from '../engine/durable_app.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { suspended } from './suspended.ts'
 
 const MAIN = { name: 'main' }
@@ -27,7 +27,7 @@ const coercing: StandardSchemaV1 = {
   },
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Search attributes (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -207,6 +207,7 @@ for (const kind of Object.keys(STORES))
       assert.deepEqual(await engine.findStranded(), [])
     })
   })
+)
 
 test.group('Search attributes | registration', () => {
   test('what is no schema is refused, in register() and in static workflow', ({ assert }) => {

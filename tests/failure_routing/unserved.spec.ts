@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { RouteCheck } from '../../src/maintenance/route_check.ts'
-import { STORES } from '../dead_letters/databases.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import type { LogCapture } from '../engine/durable_app.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { until } from '../worker/until.ts'
 
 const fail = async () => {
@@ -15,7 +15,7 @@ function warningsOf({ lines }: LogCapture): string[] {
   return warnings.map(({ args }) => String(args[0])).filter((line) => line.includes('routed to'))
 }
 
-for (const kind of Object.keys(STORES))
+onEach(KINDS, (kind) =>
   test.group(`Failure routes | misnamed handlers (${kind})`, (group) => {
     let stage: Stage
     group.each.setup(async () => {
@@ -102,6 +102,7 @@ for (const kind of Object.keys(STORES))
       assert.equal(run.output, 'handled')
     })
   })
+)
 
 test.group('Failure routes | second look', () => {
   const route = (handler: string) => ({ workflow: 'main', code: '*', handler })

@@ -1,9 +1,10 @@
 import type { Store } from '../../src/contracts/store.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { GivenOptions } from '../../src/options.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import type { DurableApp } from '../engine/durable_app.ts'
+import { DurableApps } from '../engine/durable_apps.ts'
+import type { DatabaseKind } from '../stores/databases.ts'
 import { Connection } from './connection.ts'
-import { DATABASES, type TestDatabase } from './databases.ts'
 import { Gate } from './gate.ts'
 
 /** A workflow of three steps that pass a gate each. */
@@ -21,28 +22,25 @@ export interface Application {
 
 /** Applications on one database, as a test makes them. */
 export class Cluster {
-  #database: TestDatabase
+  #apps: DurableApps
   #applications: Application[] = []
 
-  private constructor(database: TestDatabase) {
-    this.#database = database
+  private constructor(apps: DurableApps) {
+    this.#apps = apps
   }
 
-  /** @param kind a name among `DATABASES` */
-  static async on(kind: string): Promise<Cluster> {
-    const create = DATABASES[kind]
-    if (!create) throw new Error(`There is no database "${kind}"`)
-    return new Cluster(await create())
+  static async on(kind: DatabaseKind): Promise<Cluster> {
+    return new Cluster(await DurableApps.on(kind))
   }
 
   /** A connection that no application uses. */
   store(): Promise<Store> {
-    return this.#database.connect()
+    return this.#apps.database.connect()
   }
 
   async application(options: GivenOptions, trace?: (sql: string) => void): Promise<Application> {
-    const connection = new Connection(await this.#database.connect(trace))
-    const app = new DurableApp({ store: connection.store, options })
+    const connection = new Connection(await this.#apps.database.connect(trace))
+    const app = await this.#apps.add({ store: connection.store, options })
     const gates = [new Gate(), new Gate(), new Gate()] as const
     app.engine.register('three', '1', async (ctx) => {
       for (const [index, gate] of gates.entries())
@@ -55,14 +53,13 @@ export class Cluster {
     return application
   }
 
-  /** Stops every application, whatever became of its connection. */
+  /** Stops every application, whatever became of its connection; nothing may be stranded then (P4). */
   async close(): Promise<void> {
     for (const { connection, openAll } of this.#applications) {
       connection.restore()
       connection.thaw()
       openAll()
     }
-    for (const { app } of this.#applications) await app.close()
-    await this.#database.remove()
+    await this.#apps.close()
   }
 }

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
-import { DATABASES } from './databases.ts'
 import { endOf, factsOf } from './run_facts.ts'
 import { until } from './until.ts'
 
@@ -9,7 +9,7 @@ const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
 /** Longer than any test. */
 const EVER = 60_000
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`A worker that shuts down (${kind})`, (group) => {
     let cluster: Cluster
     group.each.setup(async () => {
@@ -180,3 +180,4 @@ for (const kind of Object.keys(DATABASES))
       assert.deepEqual(await first.engine.findStranded(), [])
     })
   })
+)

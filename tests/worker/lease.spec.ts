@@ -2,9 +2,9 @@ import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { E_WORKER_NAME_TAKEN, FatalError } from '../../src/errors.ts'
 import type { StepContext } from '../../src/types/step.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
 import type { Connection } from './connection.ts'
-import { DATABASES } from './databases.ts'
 import { endOf, factsOf } from './run_facts.ts'
 import { storedRun } from './stored_run.ts'
 import { until } from './until.ts'
@@ -12,7 +12,7 @@ import { until } from './until.ts'
 const LEASE_MS = 600
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Leases of workers (${kind})`, (group) => {
     let cluster: Cluster
     group.each.setup(async () => {
@@ -271,3 +271,4 @@ for (const kind of Object.keys(DATABASES))
       assert.match(other?.name ?? '', /:2$/)
     })
   })
+)

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { Effects } from '../crash/effects.ts'
 import { engineOn, workerOf } from '../crash/sqlite_process.ts'
-import { connectTo } from '../stores/sqlite_database.ts'
+import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
 
 /** How the process is set up: its only argument, as JSON. */
 export interface LeaseOrder {
-  database: string
+  address: DatabaseAddress
   effects: string
   name: string
   options: { leaseMs: number; hangMs: number }
@@ -19,9 +18,9 @@ export interface LeaseOrder {
 }
 
 const order = JSON.parse(process.argv[2] ?? '{}') as LeaseOrder
-const db = connectTo(order.database)
+const { db, store } = connect(order.address)
 const options = { ...order.options, pollMs: 50, idlePollMs: 100 }
-const engine = engineOn(new LucidStore({ db }), options)
+const engine = engineOn(store, options)
 const effects = new Effects(order.effects)
 const told = Promise.withResolvers<void>()
 const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))

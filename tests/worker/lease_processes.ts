@@ -1,10 +1,16 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { Effects } from '../crash/effects.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
 import { engineOn } from '../crash/sqlite_process.ts'
-import { SqliteDatabase } from '../stores/sqlite_database.ts'
+import {
+  createDatabase,
+  type DatabaseAddress,
+  type ProcessDatabase,
+} from '../dead_letters/process_database.ts'
 import type { LeaseOrder } from './lease_process.ts'
 import { until } from './until.ts'
 
@@ -14,29 +20,32 @@ const STEPS = ['r:0#1', 'r:1#1', 'r:2#1'] as const
 
 export type WorkerProcess = ForkedProcess<'ready'>
 
-/** Worker processes on one SQLite file, and this process, which starts runs and looks on. */
+/** Worker processes on one database, and this process, which starts runs and looks on. */
 export class LeaseProcesses {
   readonly engine: WorkflowEngine
   readonly effects: Effects
-  #database: SqliteDatabase
+  #database: ProcessDatabase
   #store: LucidStore
+  #directory: string
   #processes: WorkerProcess[] = []
 
-  private constructor(database: SqliteDatabase, store: LucidStore) {
-    this.#database = database
-    this.#store = store
-    this.engine = engineOn(store)
+  private constructor(params: { database: ProcessDatabase; store: LucidStore; directory: string }) {
+    this.#database = params.database
+    this.#store = params.store
+    this.#directory = params.directory
+    this.engine = engineOn(this.#store)
     this.effects = new Effects(this.file('effects'))
   }
 
-  static async create(): Promise<LeaseProcesses> {
-    const database = await SqliteDatabase.create()
-    return new LeaseProcesses(database, await database.store())
+  static async on(kind: DatabaseAddress['kind']): Promise<LeaseProcesses> {
+    const database = await createDatabase(kind)
+    const directory = await mkdtemp(join(tmpdir(), 'durable-leases-'))
+    return new LeaseProcesses({ database, store: await database.store(), directory })
   }
 
-  /** Path of a file beside the database. */
+  /** Path of a file that the processes and the test share. */
   file(name: string): string {
-    return join(this.#database.file, '..', name)
+    return join(this.#directory, name)
   }
 
   /** Resolves once the worker has begun to claim. */
@@ -45,7 +54,7 @@ export class LeaseProcesses {
   ): Promise<WorkerProcess> {
     const full: LeaseOrder = {
       ...{ watchdog: false, blockUntil: null, waits: false },
-      ...{ database: this.#database.file, effects: this.file('effects') },
+      ...{ address: this.#database.address, effects: this.file('effects') },
       ...order,
     }
     const process: WorkerProcess = new ForkedProcess(SCRIPT, [JSON.stringify(full)])
@@ -99,5 +108,6 @@ export class LeaseProcesses {
     }
     await this.engine.stop()
     await this.#database.remove()
+    await rm(this.#directory, { recursive: true })
   }
 }

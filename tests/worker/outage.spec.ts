@@ -1,13 +1,13 @@
 import { test } from '@japa/runner'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
-import { DATABASES } from './databases.ts'
 import { endOf, factsOf } from './run_facts.ts'
 import { until } from './until.ts'
 
 const LEASE_MS = 600
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`A database that is away (${kind})`, (group) => {
     let cluster: Cluster
     group.each.setup(async () => {
@@ -163,3 +163,4 @@ for (const kind of Object.keys(DATABASES))
         assert.equal(child.recoveryAttempts, 0)
       })
   })
+)

@@ -1,13 +1,13 @@
 import { test } from '@japa/runner'
 import { turn } from '../../src/testing/conformance/writes.ts'
+import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster } from './cluster.ts'
-import { DATABASES } from './databases.ts'
 import { endOf } from './run_facts.ts'
 import { firstStep, storedRun } from './stored_run.ts'
 
 const GOOD = Array.from({ length: 20 }, (_, index) => `good-${index}`)
 
-for (const kind of Object.keys(DATABASES))
+onEach(KINDS, (kind) =>
   test.group(`Claimed runs that cannot be read (${kind})`, (group) => {
     let cluster: Cluster
     group.each.setup(async () => {
@@ -61,3 +61,4 @@ for (const kind of Object.keys(DATABASES))
       assert.equal(bad.error?.code, 'E_UNREADABLE_PAYLOAD')
     })
   })
+)

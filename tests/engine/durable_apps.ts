@@ -1,0 +1,41 @@
+import type { Store } from '../../src/contracts/store.ts'
+import { emptyDatabase, type DatabaseKind, type TestDatabase } from '../stores/databases.ts'
+import { type AppParams, DurableApp } from './durable_app.ts'
+
+/** The applications of one test, each with a connection of its own to one database. */
+export class DurableApps {
+  readonly database: TestDatabase
+  #apps = new Set<DurableApp>()
+
+  private constructor(database: TestDatabase) {
+    this.database = database
+  }
+
+  static async on(kind: DatabaseKind): Promise<DurableApps> {
+    return new DurableApps(await emptyDatabase(kind))
+  }
+
+  /** An application that executes nothing yet. */
+  async add(params: AppParams = {}): Promise<DurableApp> {
+    const store: Store = params.store ?? (await this.database.connect())
+    const app = new DurableApp({ ...params, store })
+    this.#apps.add(app)
+    return app
+  }
+
+  /** Stops an application before the test is over. */
+  async stop(app: DurableApp): Promise<void> {
+    this.#apps.delete(app)
+    await app.close()
+  }
+
+  /** Stops all of them; nothing may be stranded then (P4). */
+  async close(): Promise<void> {
+    for (const app of this.#apps) await app.close()
+    const store = await this.database.connect()
+    const stranded = await store.findStranded()
+    await store.close()
+    await this.database.remove()
+    if (stranded.length > 0) throw new Error(`Stranded: ${JSON.stringify(stranded)}`)
+  }
+}
