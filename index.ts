@@ -67,4 +67,4 @@ export type {
 } from './src/core/run.ts'
 export type { SearchAttributes, StoredAttribute } from './src/core/search_attributes.ts'
 export type { SerializedError } from './src/core/serialized_error.ts'
-export type { MatchedFailure, RecordedCode } from './src/errors.ts'
+export type { AbortCode, MatchedFailure, RecordedCode } from './src/errors.ts'

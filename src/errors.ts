@@ -45,6 +45,28 @@ export const RECORDED_AS: ReadonlyMap<string, RecordedCode> = new Map<string, Re
   ['E_STEP_CALLED_DIRECTLY', 'step_called_directly'],
 ])
 
+/* ---------- aborted signals ---------- */
+
+/**
+ * Why a signal was aborted. `step_timeout`: the attempt ran longer than its `timeoutMs`. `worker_stopping`: its worker
+ * stops, and the step runs again elsewhere. `lease_lost`: the run is this worker's no more. `cancelled`: the run was
+ * cancelled, or its execution time is over. `turn_over`: nobody waits for it, since the run has ended, is blocked, or
+ * its body is no longer in memory.
+ */
+export type AbortCode =
+  'step_timeout' | 'worker_stopping' | 'lease_lost' | 'cancelled' | 'turn_over'
+
+/** The `reason` of `step.signal` and of `ctx.abortSignal`, once they are aborted. */
+export class AbortError extends Error {
+  readonly code: AbortCode
+
+  constructor(code: AbortCode, message: string) {
+    super(message)
+    this.name = 'AbortError'
+    this.code = code
+  }
+}
+
 /* ---------- configuration and arguments ---------- */
 
 export const E_INVALID_CONFIG = createError<[option: string, problem: string]>(

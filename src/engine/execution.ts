@@ -1,5 +1,6 @@
 import type { LoadedRun, Store } from '../contracts/store.ts'
 import type { RunRow } from '../core/run.ts'
+import type { AbortError } from '../errors.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { ContextParams } from '../replay/context.ts'
 import type { CommitQueue } from './commit_queue.ts'
@@ -20,9 +21,9 @@ export interface Execution {
   /** Lets code at work finish and starts no further one, then hands the run back. */
   drain(): void
   /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
-  release(reason: Error): void
+  release(reason: AbortError): void
   /** The lease is gone, or the memory is wanted: nothing happens any more. */
-  discard(reason: Error): void
+  discard(reason: AbortError): void
   /** Resolves when no code of the run is at work. */
   quiet(): Promise<void>
   /** What is worth keeping in memory of a run that has been suspended; null = nothing. */

@@ -5,7 +5,7 @@ import { decode, encode } from '../core/payload.ts'
 import { decideRetry, type RetryPolicy, retryPolicy } from '../core/retry_policy.ts'
 import type { RunRow } from '../core/run.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
-import { E_UNKNOWN_STEP } from '../errors.ts'
+import { AbortError, E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
 import type { StepContext } from '../types/step.ts'
 import type { StepDefinition } from './definitions.ts'
@@ -66,11 +66,12 @@ export class StepRunner {
    */
   abandon(seq: number): void {
     this.#abandoned.add(seq)
-    this.#controllers.get(seq)?.abort(new Error('The run ended without waiting for this step'))
+    const reason = new AbortError('turn_over', 'The run ended without waiting for this step')
+    this.#controllers.get(seq)?.abort(reason)
   }
 
   /** Aborts the signals of all steps and starts no further attempt; outcomes that come all the same are told. */
-  drain(reason: Error): void {
+  drain(reason: AbortError): void {
     this.#isStopped = true
     for (const controller of this.#controllers.values()) controller.abort(reason)
   }
@@ -205,7 +206,8 @@ export class StepRunner {
     } finally {
       timer.abort()
     }
-    const error = new StepTimeout(task.name, timeoutMs)
+    const message = `Step "${task.name}" ran longer than ${timeoutMs} ms`
+    const error = new AbortError('step_timeout', message)
     controller.abort(error)
     await Promise.race([running.catch(() => {}), delay(OVERRUN_GRACE_MS, null, { ref: false })])
     throw error
@@ -229,14 +231,5 @@ export class StepRunner {
     const id = stepId(runId, task.seq, this.undone)
     const log = new BoundLogger(this.#params.log, { runId, workflow, step: task.name })
     return { id, ...params, log, heartbeat: () => {} }
-  }
-}
-
-class StepTimeout extends Error {
-  readonly code = 'step_timeout'
-
-  constructor(name: string, timeoutMs: number) {
-    super(`Step "${name}" ran longer than ${timeoutMs} ms`)
-    this.name = 'StepTimeout'
   }
 }

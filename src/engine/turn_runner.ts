@@ -5,6 +5,7 @@ import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { LoadedRun } from '../contracts/store.ts'
+import { AbortError } from '../errors.ts'
 import type { KnownChild } from '../replay/operation.ts'
 import { Turn, type TurnWants } from '../replay/turn.ts'
 import type { TurnFault } from '../replay/turn_state.ts'
@@ -191,7 +192,7 @@ export class TurnRunner implements Resident {
   }
 
   /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
-  release(reason: Error): void {
+  release(reason: AbortError): void {
     this.#isDraining = true
     this.#mustRelease = true
     this.#steps.drain(reason)
@@ -199,7 +200,7 @@ export class TurnRunner implements Resident {
   }
 
   /** The lease is gone, or the memory is wanted: nothing of the turn happens any more. */
-  discard(reason: Error): void {
+  discard(reason: AbortError): void {
     this.#steps.drain(reason)
     this.#voided.abort(reason)
     this.#wake.resolve()
@@ -295,7 +296,7 @@ export class TurnRunner implements Resident {
   /** False: the lease is gone, and with it the turn. */
   async #holdsLease(): Promise<boolean> {
     if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
-    this.discard(new Error('Another worker has the run'))
+    this.discard(new AbortError('lease_lost', 'Another worker has the run'))
     return false
   }
 

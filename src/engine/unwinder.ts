@@ -6,6 +6,7 @@ import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
 import { decodeError, encodeError, serializeError } from '../core/serialized_error.ts'
 import { CANCELLED, isCancelled } from '../core/unwinding.ts'
+import { AbortError } from '../errors.ts'
 import type { Compensable } from '../replay/compensables.ts'
 import type { Outcome } from '../replay/operation.ts'
 import { Turn } from '../replay/turn.ts'
@@ -93,13 +94,13 @@ export class Unwinder implements Execution {
     if (this.#steps.isIdle) this.#putOff(0)
   }
 
-  release(reason: Error): void {
+  release(reason: AbortError): void {
     this.#isDraining = true
     this.#steps.drain(reason)
     this.#voided.abort(reason)
   }
 
-  discard(reason: Error): void {
+  discard(reason: AbortError): void {
     this.release(reason)
   }
 
@@ -239,7 +240,7 @@ export class Unwinder implements Execution {
   /** False: the lease is gone. */
   async #holdsLease(): Promise<boolean> {
     if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
-    this.discard(new Error('Another worker has the run'))
+    this.discard(new AbortError('lease_lost', 'Another worker has the run'))
     return false
   }
 

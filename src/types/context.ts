@@ -24,7 +24,10 @@ export interface WorkflowCtx {
   readonly workflow: string
   readonly version: string
   readonly namespace: string
-  /** Aborts only once the turn is void: for code that must stop early, never for decisions. */
+  /**
+   * Aborts only once the turn is void: for code that must stop early, never for decisions. Its `reason` is that of a
+   * step's signal.
+   */
   readonly abortSignal: AbortSignal
   /** Prints only past the recorded history. */
   readonly log: RunLogger

@@ -51,4 +51,4 @@ export type {
 } from '../core/run.ts'
 export type { SearchAttributes, StoredAttribute } from '../core/search_attributes.ts'
 export type { SerializedError } from '../core/serialized_error.ts'
-export type { MatchedFailure, RecordedCode } from '../errors.ts'
+export type { AbortCode, MatchedFailure, RecordedCode } from '../errors.ts'

@@ -17,7 +17,10 @@ export interface StepContext {
   readonly id: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Aborts on time-out, when the run's lease is lost, and when its worker drains. */
+  /**
+   * Aborts on a time-out, when the run is cancelled or over, when its lease is lost, and when its worker stops. Its
+   * `reason` is then an `errors.AbortError`, whose `code` says which of these it was.
+   */
   readonly signal: AbortSignal
   readonly log: RunLogger
   /**

@@ -1,6 +1,7 @@
 import type { RunStanding, Store } from '../contracts/store.ts'
-import type { RunRow } from '../core/run.ts'
+import type { RunRow, RunStatus } from '../core/run.ts'
 import type { Lease } from '../engine/lease.ts'
+import { AbortError } from '../errors.ts'
 import type { RunLogger } from '../types/step.ts'
 
 /** What a worker executes, as far as its leases are concerned. */
@@ -10,7 +11,7 @@ export interface LeasedRuns {
   /** Ids of the runs that have a slot here, under this claim or an earlier one. */
   occupying(): ReadonlySet<string>
   /** Its lease was taken away. */
-  discardRun(runId: string): void
+  discardRun(runId: string, reason: AbortError): void
 }
 
 export interface LeaseCheckParams {
@@ -60,11 +61,11 @@ export class LeaseCheck {
     if (doubtful.length === 0) return
     const known = new Map(doubtful.map(({ id, token }) => [id, token]))
     const standings = await this.#params.store.statusesOf([...known.keys()])
-    for (const { runId, token } of standings) {
+    for (const { runId, token, status } of standings) {
       const isStillThat = this.#params.runs
         .executing()
         .some((row) => row.id === runId && row.token === known.get(runId) && row.token < token)
-      if (isStillThat) this.#params.runs.discardRun(runId)
+      if (isStillThat) this.#params.runs.discardRun(runId, takenAway(status))
     }
   }
 
@@ -85,4 +86,11 @@ export class LeaseCheck {
       await release(run)
     }
   }
+}
+
+/** A cancel takes it from its worker, and so does the claim of another one. */
+function takenAway(status: RunStatus): AbortError {
+  return status === 'cancelled'
+    ? new AbortError('cancelled', 'The run was cancelled')
+    : new AbortError('lease_lost', 'Another worker has the run')
 }

@@ -11,6 +11,7 @@ import { Follower } from '../engine/follower.ts'
 import { RunWriter, type TurnEnding } from '../engine/run_writer.ts'
 import { TurnRunner } from '../engine/turn_runner.ts'
 import { Unwinder } from '../engine/unwinder.ts'
+import { AbortError } from '../errors.ts'
 import type { LeasedRuns } from './lease_check.ts'
 import { Residents } from './residents.ts'
 
@@ -91,7 +92,7 @@ export class RunPool implements LeasedRuns {
     for (const row of rows) {
       const resident = this.#residents.take(row.id)
       if (row.phase === 'body' && resident?.continues(row)) kept.set(row.id, resident)
-      else resident?.discard(new Error('Another worker has had the run'))
+      else resident?.discard(new AbortError('lease_lost', 'Another worker has had the run'))
     }
     const loaded = await this.#load(rows, kept)
     for (const row of rows) {
@@ -109,21 +110,21 @@ export class RunPool implements LeasedRuns {
     return new Set([...this.#occupants].map(({ id }) => id))
   }
 
-  discardRun(runId: string): void {
-    this.#running.get(runId)?.discard(new Error('The run was taken away: it is cancelled'))
-    this.#residents.take(runId)?.discard(new Error('The run is cancelled'))
+  discardRun(runId: string, reason: AbortError): void {
+    this.#running.get(runId)?.discard(reason)
+    this.#residents.take(runId)?.discard(reason)
   }
 
   /** The lease is gone: every turn of this process is void. */
-  discardAll(reason: Error): void {
+  discardAll(reason: AbortError): void {
     for (const runner of this.#running.values()) runner.discard(reason)
     this.#residents.clear(reason)
   }
 
   /** No further run and no further step begins. What is claimed and cannot be read is handed back, and not asked for again. */
-  close(reason: Error): void {
+  close(): void {
     this.#isDraining = true
-    this.#residents.clear(reason)
+    this.#residents.clear(stopping())
     for (const runner of this.#running.values()) runner.drain()
   }
 
@@ -132,12 +133,11 @@ export class RunPool implements LeasedRuns {
    * not ended. Resolves when nothing is at work, or a few seconds after the steps were aborted.
    */
   async drain(drainMs: number): Promise<void> {
-    const reason = new Error('The worker is shutting down')
-    this.close(reason)
+    this.close()
     if (await this.#isEmptyWithin(drainMs)) return
-    for (const runner of this.#running.values()) runner.release(reason)
+    for (const runner of this.#running.values()) runner.release(stopping())
     if (await this.#isEmptyWithin(RELEASE_GRACE_MS)) return
-    this.discardAll(reason)
+    this.discardAll(stopping())
   }
 
   async #isEmptyWithin(ms: number): Promise<boolean> {
@@ -193,7 +193,7 @@ export class RunPool implements LeasedRuns {
 
   /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
   async #handBack(row: RunRow, resident: Resident | null): Promise<void> {
-    resident?.discard(new Error('The run is not continued here'))
+    resident?.discard(new AbortError('lease_lost', 'The run is not continued here'))
     await new RunWriter(row, this.#params.context).write({}, { kind: 'release' })
   }
 
@@ -216,7 +216,7 @@ export class RunPool implements LeasedRuns {
     }
     const kept = ending === 'suspended' && !this.#isDraining ? execution.resident : null
     if (kept) this.#residents.keep(kept)
-    else execution.discard(new Error(`The run is ${ending}`))
+    else execution.discard(afterwards(ending))
     // A step that does not heed its abort may outlive its phase.
     await Promise.all(begun.map((each) => each.quiet()))
   }
@@ -240,6 +240,15 @@ export class RunPool implements LeasedRuns {
     if (this.isEmpty) this.#emptied.resolve()
     this.#params.onFree()
   }
+}
+
+function stopping(): AbortError {
+  return new AbortError('worker_stopping', 'The worker is shutting down')
+}
+
+/** For what is at work of a run that has left the hands of its execution. */
+function afterwards(ending: TurnEnding): AbortError {
+  return new AbortError(ending === 'lost' ? 'lease_lost' : 'turn_over', `The run is ${ending}`)
 }
 
 function executionOf(row: RunRow, params: ExecutionParams): Execution {

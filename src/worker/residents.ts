@@ -1,9 +1,13 @@
+import { AbortError } from '../errors.ts'
+
+const GONE_ON = 'The run has gone on under a later lease'
+
 /** What is known here of a suspended run that is kept in memory. */
 interface Kept {
   readonly row: { readonly id: string; readonly token: number }
   /** Characters of recorded payloads that it keeps. */
   readonly historyCharacters: number
-  discard(reason: Error): void
+  discard(reason: AbortError): void
 }
 
 /**
@@ -27,15 +31,16 @@ export class Residents<Runner extends Kept> {
     const { id, token } = runner.row
     const other = this.take(id)
     if (other && other.row.token > token) {
-      runner.discard(new Error('The run has gone on under a later lease'))
+      runner.discard(new AbortError('turn_over', GONE_ON))
       return this.keep(other)
     }
-    other?.discard(new Error('The run has gone on under a later lease'))
+    other?.discard(new AbortError('turn_over', GONE_ON))
     this.#runs.set(id, runner)
     this.#bytes += sizeOf(runner)
     for (const oldest of this.#runs.keys()) {
       if (this.#runs.size <= this.#limits.runs && this.#bytes <= this.#limits.bytes) break
-      this.take(oldest)?.discard(new Error('The run is no longer kept in memory'))
+      const reason = new AbortError('turn_over', 'The run is no longer kept in memory')
+      this.take(oldest)?.discard(reason)
     }
   }
 
@@ -47,7 +52,7 @@ export class Residents<Runner extends Kept> {
     return runner
   }
 
-  clear(reason: Error): void {
+  clear(reason: AbortError): void {
     for (const id of [...this.#runs.keys()]) this.take(id)?.discard(reason)
   }
 }

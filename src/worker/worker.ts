@@ -7,6 +7,7 @@ import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import { changeSet } from '../engine/run_writer.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
+import { AbortError } from '../errors.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
 import { RouteCheck } from '../maintenance/route_check.ts'
 import { timeouts } from '../maintenance/timeouts.ts'
@@ -92,7 +93,7 @@ export class DurableWorker implements Starter {
       descriptor: () => JSON.stringify(this.#descriptor()),
       onLost: () => {
         context.log.warn('The lease of this worker was recovered by others: its turns are void')
-        pool.discardAll(new Error('The lease of this worker was recovered by others'))
+        pool.discardAll(new AbortError('lease_lost', 'The lease of this worker was recovered'))
       },
     })
     const pool = new RunPool({
@@ -119,7 +120,9 @@ export class DurableWorker implements Starter {
         claims.trigger()
         for (const loop of upkeep) loop.within(UPKEEP_PAUSE_MS)
       }),
-      news.onRevoked((runId) => pool.discardRun(runId)),
+      news.onRevoked((runId) =>
+        pool.discardRun(runId, new AbortError('cancelled', 'The run was cancelled'))
+      ),
       registry.onChange(() => this.#onRegistered()),
       attributeUnhandledRejections(),
     ]
@@ -220,7 +223,7 @@ export class DurableWorker implements Starter {
     const context = this.#context
     if (context.starter === this) context.starter = null
     // First: a claim under way may be waiting for what it cannot read.
-    parts.pool.close(new Error('The worker is shutting down'))
+    parts.pool.close()
     await Promise.all([parts.claims, parts.routes, ...parts.upkeep].map((loop) => loop.stop()))
     await parts.pool.drain(context.options.drainMs)
     await context.commits.idle(COMMIT_GRACE_MS)

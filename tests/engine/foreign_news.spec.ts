@@ -54,7 +54,7 @@ test.group('Two applications on PostgreSQL', (group) => {
     await asking.engine.start({ name: 'long', version: '1' }, null, 'r')
     await entered.reached()
     assert.isTrue(await asking.engine.cancel('r'))
-    assert.match(String(await aborted.promise), /cancelled/)
+    assert.propertyVal(await aborted.promise, 'code', 'cancelled')
   })
 
   test('who waits for a run is not made to look by what happens to others', async ({ assert }) => {

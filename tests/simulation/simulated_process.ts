@@ -1,6 +1,7 @@
 import type { Transport } from '../../src/contracts/transport.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import type { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import { AbortError } from '../../src/errors.ts'
 import type { Lease } from '../../src/engine/lease.ts'
 import { claimKey } from '../../src/core/name.ts'
 import { Loop } from '../../src/worker/loop.ts'
@@ -111,7 +112,7 @@ export class SimulatedProcess {
     for (const stop of this.#stop) stop()
     void this.#claims.stop()
     this.store.end()
-    this.#pool.discardAll(new Error('The simulation is over'))
+    this.#pool.discardAll(new AbortError('worker_stopping', 'The simulation is over'))
     this.app.engine.stop().catch((error) => this.#onFailure(error))
   }
 
