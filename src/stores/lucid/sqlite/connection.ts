@@ -147,13 +147,14 @@ export class SqliteConnection {
       handle.close()
       await engine.remove()
     }
-    await this.#prepare(handle)
-  }
-
-  async #prepare(handle: SqliteHandle) {
-    const { connection } = this.#options
     handle.exec('pragma busy_timeout = 0')
     this.#handle = handle
+    // Others that open the file, or the last that closes it, hold it for a moment as a whole.
+    await this.attempt(() => this.#prepare())
+  }
+
+  #prepare() {
+    const { connection } = this.#options
     const [main] = this.all<{ file: string }>({
       sql: `select file from pragma_database_list where name = 'main'`,
       values: [],
@@ -164,9 +165,10 @@ export class SqliteConnection {
         'is an in-memory database, which every connection has for itself: use a file'
       )
     this.#file = main.file
-    const [journal] = await this.attempt(() =>
-      this.all<{ journal_mode: string }>({ sql: 'pragma journal_mode = wal', values: [] })
-    )
+    const [journal] = this.all<{ journal_mode: string }>({
+      sql: 'pragma journal_mode = wal',
+      values: [],
+    })
     if (journal?.journal_mode !== 'wal')
       throw refusal(connection, 'is on a file that cannot have a write-ahead log: use a local disk')
     this.run({ sql: 'pragma synchronous = full', values: [] })

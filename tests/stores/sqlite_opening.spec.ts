@@ -1,0 +1,61 @@
+import { test } from '@japa/runner'
+import { E_STORE_BUSY } from '../../src/errors.ts'
+import { start } from '../../src/testing/conformance/writes.ts'
+import { TestProcess } from './sqlite_child.ts'
+import { SqliteDatabase, statusOf } from './sqlite_database.ts'
+
+const PROCESSES = 8
+
+test.group('SQLite while several open it', (group) => {
+  let database: SqliteDatabase
+  group.each.setup(async () => {
+    database = await SqliteDatabase.create()
+    return () => database.remove()
+  })
+
+  /** Begins a transaction of another connection; nobody has switched the file to a write-ahead log yet. */
+  async function holding(begin: string) {
+    const holder = database.connection()
+    await holder.rawQuery(begin)
+    return { letGo: () => holder.rawQuery('rollback') }
+  }
+
+  for (const begin of ['begin immediate', 'begin exclusive'])
+    test(`a store that is opened beside a connection that has said ${begin} waits for it`, async ({
+      assert,
+    }) => {
+      const holder = await holding(begin)
+      const refused = Promise.withResolvers<void>()
+      let tries = 0
+      const opening = database.store({ trace: () => ++tries === 5 && refused.resolve() })
+      await Promise.race([refused.promise, opening])
+      await holder.letGo()
+      const store = await opening
+      await store.commit([start('r1')])
+      assert.equal(await statusOf(store, 'r1'), 'pending')
+    })
+
+  test('opening fails after the limit and says why, and succeeds later', async ({ assert }) => {
+    const holder = await holding('begin exclusive')
+    const error = await database.store({ busyLimitMs: 50 }).catch((reason: unknown) => reason)
+    assert.instanceOf(error, E_STORE_BUSY)
+    await holder.letGo()
+    const store = await database.store()
+    await store.commit([start('r1')])
+    assert.equal(await statusOf(store, 'r1'), 'pending')
+  })
+
+  test('eight processes open a new file at the same moment', async ({ assert }) => {
+    const script = new URL('./sqlite_opener.ts', import.meta.url)
+    const openers = Array.from(
+      { length: PROCESSES },
+      () => new TestProcess(script, [database.file])
+    )
+    const said = () => Promise.all(openers.map((opener) => opener.line()))
+    await said()
+    for (const opener of openers) opener.say('open')
+    assert.deepEqual(await said(), Array(PROCESSES).fill('opened'))
+    for (const opener of openers) opener.say('close')
+    for (const opener of openers) assert.equal(await opener.ended(), 0)
+  }).timeout(60_000)
+})
