@@ -58,7 +58,7 @@ export interface RunStore {
    */
   commit(writes: readonly Write[]): Promise<Flush>
 
-  /** Takes due runs for `owner`, by priority and due time. Each gets a new token. */
+  /** Takes due runs for `owner`, by priority and due time. Each gets a new token. A worker that is not live gets none. */
   claim(request: ClaimRequest): Promise<RunRow[]>
 
   /**
@@ -139,19 +139,21 @@ export interface ChildState {
 /** Leases are per process: one row per worker, renewed whatever the number of its runs. */
 interface LeaseStore {
   /**
-   * Announces a worker. With `takeOver`, earlier instances of the same name are marked lost and their runs made
-   * due in the same write; only for a starting process that holds the lock on that name.
+   * Announces a worker; rejects while its instance has a row. With `takeOver`, earlier instances of the same name are
+   * marked lost and their runs made due in the same write; only for a starting process that holds the lock on that name.
    */
   registerWorker(worker: NewWorker): Promise<{ takenOver: number }>
   /** Extends the lease by its duration. False: it was recovered by others, and the instance must not go on. */
   renewWorker(instance: string): Promise<boolean>
   /** Replaces what a worker announces of itself. */
   describeWorker(instance: string, descriptor: string): Promise<void>
-  /** Takes the worker's row away. What it still holds is made due, not counted as recoveries. */
+  /** Takes the worker's row away. What it still holds is made due, not counted as recoveries; now or by `recoverExpired`. */
   removeWorker(instance: string): Promise<void>
   /**
-   * Marks workers whose lease has expired lost and makes their runs due, or parks them. Runs whose next claim is at least
-   * the `suspectFrom`th that is counted become suspects (null: none). Resolves to how many workers and runs were found.
+   * Marks workers whose lease has expired lost and makes the runs of lost workers due, or parks them. Runs whose next claim
+   * is at least the `suspectFrom`th that is counted become suspects (null: none). Runs of an instance without a row become
+   * due too, uncounted. Rows of lost workers that no run names are deleted a lease after the end of theirs. A run whose row
+   * others hold for long is left to a later call. Resolves to how many workers and runs were found.
    */
   recoverExpired(params?: SuspectRule): Promise<{ workers: number; runs: number }>
   /** Runs that an instance holds, whether it knows of them or not. */
@@ -161,7 +163,7 @@ interface LeaseStore {
 }
 
 export interface NewWorker extends SuspectRule {
-  /** Unique per process start. */
+  /** Made up for this call, and never used again once it is lost. */
   instance: string
   /** Stable across restarts. */
   name: string
@@ -247,7 +249,7 @@ export interface StrandedRun {
 /**
  * `no_wake`: suspended without a due time, and nothing it waits for can come any more (no wait, a missing wait
  * row, or a child that has ended without its entry). `unread_inbox`: suspended with an entry that should have made it due.
- * `unknown_owner`: running under an instance that has no live worker row and will not be recovered.
+ * `unknown_owner`: running under an instance that has no worker row, until `recoverExpired` takes it.
  * `no_due_time`: pending or blocked without a due time. `missing_child`: it waits for a run that does not exist.
  * `stalled`: its body awaits nothing that would ever come; the process that executes it says so, not the store.
  */
@@ -259,6 +261,7 @@ export interface WorkerRow {
   name: string
   /** When its lease expires. */
   until: number
+  /** Others have taken its runs over; its row is deleted some time later. */
   lost: boolean
   descriptor: string
   startedAt: number

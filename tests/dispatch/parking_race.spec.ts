@@ -46,13 +46,13 @@ test.group('Parking beside others (PostgreSQL)', (group) => {
     assert.isTrue(isDue)
   })
 
-  test('a run whose step is answered while it is parked is due at once, and never without a due time', async ({
+  test('a run whose step is answered while recovery waits for it is not parked, and due at once', async ({
     assert,
   }) => {
     const { runs, run, isDue } = await recoveredAfter((holder) =>
       holder.run(`delete from durable_waits where run_id = 'r'`)
     )
-    assert.deepEqual([runs, run?.status], [1, 'suspended'])
+    assert.deepEqual([runs, run?.status], [1, 'running'])
     assert.isTrue(isDue)
   })
 

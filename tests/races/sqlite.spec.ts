@@ -1,5 +1,11 @@
 import { test } from '@japa/runner'
-import { CLAIM_KEY, COMPLETE, record, turn } from '../../src/testing/conformance/writes.ts'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  newWorker,
+  record,
+  turn,
+} from '../../src/testing/conformance/writes.ts'
 import { TestProcess } from '../stores/sqlite_child.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
 
@@ -34,6 +40,7 @@ test.group('SQLite under several processes', (group) => {
     assert.equal(sum('committed'), sum('claimed'))
 
     const store = await database.store()
+    await store.registerWorker(newWorker('last'))
     const left = await store.claim({ owner: 'last', claimKeys: [CLAIM_KEY], limit: 1_000 })
     assert.equal(sum('claimed') + left.length, runs)
     await store.commit(left.map((row) => turn(row, { records: [record(0)], end: COMPLETE })))

@@ -6,7 +6,7 @@ import {
   type StoreCorruption,
   type StoreUnderTest,
 } from '../../src/testing/store_conformance.ts'
-import { signal, start } from '../../src/testing/conformance/writes.ts'
+import { newWorker, signal, start } from '../../src/testing/conformance/writes.ts'
 
 function corruptionOf(database: MemoryDatabase): StoreCorruption {
   const { runs, waits, inbox } = database
@@ -93,6 +93,7 @@ test.group('MemoryStore', () => {
     const { answers } = await store.commit([start('model')])
     const [answer] = answers
     if (answer?.type !== 'started') throw new Error('the model run was not started')
+    await store.registerWorker(newWorker('w1'))
     await store.claim({ owner: 'w1', claimKeys: [answer.run.claimKey], limit: 1 })
     const dueAt = database.now() + 3_600_000
     for (let index = 0; index < 200_000; index++)

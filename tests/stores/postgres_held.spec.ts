@@ -5,6 +5,7 @@ import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import {
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signal,
@@ -126,6 +127,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
       ),
       turn({ id: 'receiver', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
     ])
+    await store.registerWorker(newWorker('w1'))
     await store.claim({ owner: 'w1', claimKeys: [newRun('').claimKey], limit: 1 })
     const holder = await holding(`${LOCK.replace('= $1', "in ('p', 'receiver')")}`)
     const { answers } = await store.commit([end('c'), signal('s1', 'go'), end('r1')])
@@ -185,9 +187,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
   })
 
   test('claims and reads pass over held rows', async ({ assert }) => {
-    await store.registerWorker({
-      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
-    })
+    await store.registerWorker(newWorker('w1'))
     await store.commit(ids.map((id) => start(id)))
     const holder = await holding(LOCK, ['r3'])
     const claimed = await store.claim({

@@ -3,9 +3,10 @@ import type { Write } from '../../src/core/change_set.ts'
 import { fusedPlan } from '../../src/stores/lucid/postgres/fused_plan.ts'
 import { PostgresDialect } from '../../src/stores/lucid/postgres/dialect.ts'
 import { tableNames } from '../../src/stores/lucid/schema.ts'
+import { Leases } from '../../src/stores/lucid/leases.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { CLAIM_KEY } from '../../src/testing/conformance/writes.ts'
+import { CLAIM_KEY, newWorker } from '../../src/testing/conformance/writes.ts'
 import { BatchWriter } from '../core/batch_writer.ts'
 import { RandomSource } from '../core/random_source.ts'
 import { setClock, stopClock } from './postgres_clock.ts'
@@ -80,6 +81,11 @@ test.group('PostgreSQL: one statement and the short transaction', (group) => {
         for (const { database } of paths) await database.clear()
         const memory = new MemoryDatabase({ clock: () => now })
         const reference = new MemoryStore(memory)
+        await reference.registerWorker(newWorker('w1'))
+        for (const { database, dialect } of paths) {
+          await setClock(database, now)
+          await new Leases(dialect).register(newWorker('w1'))
+        }
         const random = new RandomSource(seed)
         const writer = new BatchWriter(random, memory, { hasSignals })
         for (let round = 0; round < ROUNDS; round++) {

@@ -4,7 +4,7 @@ import { CLAIM, claimStatement } from '../../src/stores/lucid/postgres/claim.ts'
 import type { PgClient } from '../../src/stores/lucid/postgres/driver.ts'
 import { FRAGMENTS } from '../../src/stores/lucid/postgres/fragments.ts'
 import { PostgresSession } from '../../src/stores/lucid/postgres/session.ts'
-import { claimKeyOf, start } from '../../src/testing/conformance/writes.ts'
+import { claimKeyOf, newWorker, start } from '../../src/testing/conformance/writes.ts'
 import { PostgresDatabase } from './postgres_database.ts'
 import { SKIPPED } from './postgres_server.ts'
 
@@ -29,6 +29,7 @@ test.group('PostgreSQL claims beside many sleepers', (group) => {
     if (SKIPPED !== null) return () => {}
     database = await PostgresDatabase.create()
     store = await database.store()
+    for (const instance of ['w1', 'w2']) await store.registerWorker(newWorker(instance))
     await database.query(
       `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, due_at,
         token, recovery_attempts, handoffs, inbox_seq, created_by, format, created_at, updated_at)

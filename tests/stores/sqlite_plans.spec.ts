@@ -1,5 +1,5 @@
 import { test } from '@japa/runner'
-import { claimKeyOf, start } from '../../src/testing/conformance/writes.ts'
+import { claimKeyOf, newWorker, start } from '../../src/testing/conformance/writes.ts'
 import { DUE_RUNS, IS_ANY_DUE } from '../../src/stores/lucid/sqlite/claim.ts'
 import { FRAGMENTS } from '../../src/stores/lucid/sqlite/fragments.ts'
 import { SqliteDatabase } from './sqlite_database.ts'
@@ -17,6 +17,8 @@ test.group('SQLite claims beside many sleepers', (group) => {
   let database: SqliteDatabase
   group.setup(async () => {
     database = await SqliteDatabase.create()
+    const store = await database.store()
+    await store.registerWorker(newWorker('w1'))
     await database.db.rawQuery(
       `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, due_at,
         token, recovery_attempts, inbox_seq, handoffs, created_by, format, created_at, updated_at)

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import {
   CLAIM_KEY,
   COMPLETE,
+  newWorker,
   record,
   start,
   startLeased,
@@ -40,6 +41,7 @@ test.group('SQLite statements', (group) => {
     assert,
   }) => {
     const store = await openStore()
+    await store.registerWorker(newWorker('w1'))
     const run = async () => {
       await store.commit([start('r1')])
       const [row] = await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })

@@ -38,6 +38,8 @@ export interface Dialect {
   }): Promise<{ [Name in keyof T]: T[Name][] }>
   /** Runs statements in order in one transaction; resolves to the numbers of changed rows. */
   write(statements: readonly Statement[]): Promise<number[]>
+  /** Whether `write` failed since others hold one of the rows; they may for long, a transaction of the application. */
+  isHeldElsewhere(error: unknown): boolean
   /** Runs one statement through a client of the caller, as part of whatever transaction it is in. */
   through<T>(client: Client, statement: Statement): Promise<T[]>
 
@@ -84,4 +86,6 @@ export interface RowUpdate {
   /** Takes no values. */
   set: string
   where: string
+  /** Passes over the rows that others hold, where rows can be. Default false: it waits for them. */
+  skipLocked?: boolean
 }

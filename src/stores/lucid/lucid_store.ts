@@ -184,9 +184,9 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   async offerBlocked(claimKeys: readonly string[]): Promise<number> {
     const { now, texts, update } = this.#dialect.sql
+    // What others hold comes at the end of its pause: a worker that starts does not wait for them.
     const sql = update({
-      table: 'durable_runs',
-      key: 'id',
+      ...{ table: 'durable_runs', key: 'id', skipLocked: true },
       set: `due_at = ${now}, updated_at = ${now}`,
       where: `status = 'blocked' and due_at > ${now} and claim_key in (${texts})`,
     })

@@ -189,6 +189,7 @@ const SIGNALS: Table = {
   indexes: [{ name: 'durable_signals_token', columns: ['token', 'signal_id'], unique: true }],
 }
 
+/** `lost`: 0 live, 1 lost, 2 lost while it executed a suspect. `counted`: whether what it loses counts as recoveries. */
 const WORKERS: Table = {
   name: 'durable_workers',
   columns: {

@@ -1,5 +1,6 @@
 import { isInFlight } from '../../core/dispatch.ts'
 import type { LockedState, Plan } from '../../core/plan.ts'
+import type { WorkerRow } from '../../contracts/store.ts'
 import { isSuspectKey } from '../../core/name.ts'
 import { orphaned } from '../../core/transition.ts'
 import { HistoryTable } from './history_table.ts'
@@ -95,17 +96,24 @@ export class MemoryDatabase {
     for (const signal of plan.keptSignals) this.kept.add(signal)
   }
 
+  /** Marks live workers that are gone lost, and gives their number. */
+  markLost(isGone: (worker: Readonly<WorkerRow>) => boolean): number {
+    const hasSuspect = (instance: string) =>
+      this.runs
+        .ownedBy(instance)
+        .some(({ dueAt, claimKey }) => dueAt === null && isSuspectKey(claimKey))
+    return this.workers.markLost({ isGone, hasSuspect })
+  }
+
   /** Makes what these instances were running due, or parks it, and gives the number of runs. */
   orphan(instances: readonly string[], params: { suspectFrom: number | null }): number {
     const now = this.now()
     const runs = instances
       .flatMap((instance) => this.runs.ownedBy(instance))
       .filter(({ status, dueAt }) => status === 'running' && dueAt === null)
-    const suspects = runs.filter(({ claimKey }) => isSuspectKey(claimKey))
-    const ownersOfSuspects = new Set(suspects.map(({ owner }) => owner))
     for (const run of runs) {
       const isCounted = this.workers.isCounted(run.owner!)
-      const besideSuspect = ownersOfSuspects.has(run.owner)
+      const besideSuspect = this.workers.hadSuspect(run.owner!)
       const parkUntil = this.#parkUntil(run.id, now)
       this.runs.replace(orphaned(run, { ...params, now, isCounted, besideSuspect, parkUntil }))
     }

@@ -82,7 +82,7 @@ export class MemoryStore implements Store {
 
   async claim({ owner, claimKeys, limit }: ClaimRequest): Promise<RunRow[]> {
     const { runs, workers } = this.database
-    if (workers.isLost(owner)) return []
+    if (!workers.isLive(owner)) return []
     const now = this.database.now()
     return runs.due.take(claimKeys, { limit, now }).flatMap((id) => {
       const row = runs.get(id)
@@ -159,14 +159,12 @@ export class MemoryStore implements Store {
 
   async registerWorker(worker: NewWorker): Promise<{ takenOver: number }> {
     const { workers } = this.database
-    const { name, instance, takeOver, suspectFrom = null } = worker
-    const earlier = takeOver
-      ? workers.all().filter((other) => other.name === name && other.instance !== instance)
-      : []
+    const { name, takeOver, suspectFrom = null } = worker
+    const earlier = takeOver ? workers.all().filter((other) => other.name === name) : []
     const gone = earlier.map((other) => other.instance)
-    workers.markLost((other) => gone.includes(other.instance))
-    const takenOver = this.database.orphan(gone, { suspectFrom })
     workers.register(worker, this.database.now())
+    this.database.markLost((other) => gone.includes(other.instance))
+    const takenOver = this.database.orphan(gone, { suspectFrom })
     if (takenOver > 0) this.database.changed(this)
     return { takenOver }
   }
@@ -188,16 +186,14 @@ export class MemoryStore implements Store {
     workers: number
     runs: number
   }> {
-    const { workers } = this.database
+    const { workers, runs } = this.database
     const now = this.database.now()
-    const expired = workers.markLost(({ until }) => until <= now)
-    const lost = workers.all().filter((worker) => worker.lost)
-    const runs = this.database.orphan(
-      lost.map(({ instance }) => instance),
-      { suspectFrom }
-    )
-    if (runs > 0) this.database.changed(this)
-    return { workers: expired.length, runs }
+    const expired = this.database.markLost(({ until }) => until <= now)
+    const gone = runs.owners().filter((owner) => !workers.isLive(owner))
+    const recovered = this.database.orphan(gone, { suspectFrom })
+    workers.forget({ now, ownsRuns: (instance) => runs.ownedBy(instance).length > 0 })
+    if (recovered > 0) this.database.changed(this)
+    return { workers: expired, runs: recovered }
   }
 
   async heldBy(instance: string): Promise<RunStanding[]> {

@@ -97,6 +97,11 @@ export class RunTable {
     return this.#pick(this.#children.get(parentId) ?? NOTHING)
   }
 
+  /** Instances that own runs. */
+  owners(): string[] {
+    return [...this.#owned].flatMap(([owner, ids]) => (ids.size > 0 ? [owner] : []))
+  }
+
   ownedBy(instance: string): RunRow[] {
     return this.#pick(this.#owned.get(instance) ?? NOTHING)
   }

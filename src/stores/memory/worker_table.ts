@@ -1,6 +1,6 @@
 import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
 
-type StoredWorker = WorkerRow & { leaseMs: number; isCounted: boolean }
+type StoredWorker = WorkerRow & { leaseMs: number; isCounted: boolean; hadSuspect: boolean }
 
 /** The leases of processes. */
 export class WorkerTable {
@@ -8,7 +8,8 @@ export class WorkerTable {
 
   register({ instance, name, leaseMs, descriptor, isCounted = true }: NewWorker, now: number) {
     const until = now + leaseMs
-    const facts = { instance, name, leaseMs, descriptor, isCounted }
+    if (this.#workers.has(instance)) throw new Error(`The instance ${instance} is registered`)
+    const facts = { instance, name, leaseMs, descriptor, isCounted, hadSuspect: false }
     this.#workers.set(instance, { ...facts, until, lost: false, startedAt: now })
   }
 
@@ -29,20 +30,38 @@ export class WorkerTable {
     this.#workers.delete(instance)
   }
 
-  /** Marks the workers that meet the condition lost, unless they are, and gives their instances. */
-  markLost(isGone: (worker: Readonly<WorkerRow>) => boolean): string[] {
-    const gone = [...this.#workers.values()].filter((worker) => !worker.lost && isGone(worker))
-    for (const worker of gone) worker.lost = true
-    return gone.map(({ instance }) => instance)
+  /** Marks the live workers that meet the condition lost, and gives their number. */
+  markLost(params: {
+    isGone: (worker: Readonly<WorkerRow>) => boolean
+    hasSuspect: (instance: string) => boolean
+  }): number {
+    const gone = this.#live().filter((worker) => params.isGone(worker))
+    for (const worker of gone) {
+      worker.lost = true
+      worker.hadSuspect = params.hasSuspect(worker.instance)
+    }
+    return gone.length
   }
 
-  /** Whether the runs it loses count as recoveries. */
+  /** Forgets lost workers whose lease ended a lease ago, unless they own runs. */
+  forget(params: { ownsRuns: (instance: string) => boolean; now: number }) {
+    for (const { instance, lost, until, leaseMs } of [...this.#workers.values()])
+      if (lost && until + leaseMs <= params.now && !params.ownsRuns(instance))
+        this.#workers.delete(instance)
+  }
+
+  /** Whether the runs it loses count as recoveries; not those of an unknown one. */
   isCounted(instance: string): boolean {
-    return this.#workers.get(instance)?.isCounted ?? true
+    return this.#workers.get(instance)?.isCounted ?? false
   }
 
-  isLost(instance: string): boolean {
-    return this.#workers.get(instance)?.lost ?? false
+  /** Whether it executed a suspect when it was found lost. */
+  hadSuspect(instance: string): boolean {
+    return this.#workers.get(instance)?.hadSuspect ?? false
+  }
+
+  isLive(instance: string): boolean {
+    return this.#workers.get(instance)?.lost === false
   }
 
   isKnown(instance: string): boolean {
@@ -51,6 +70,12 @@ export class WorkerTable {
 
   /** In order of registration. */
   all(): WorkerRow[] {
-    return [...this.#workers.values()].map(({ leaseMs, isCounted, ...worker }) => worker)
+    return [...this.#workers.values()].map(
+      ({ leaseMs, isCounted, hadSuspect, ...worker }) => worker
+    )
+  }
+
+  #live(): StoredWorker[] {
+    return [...this.#workers.values()].filter(({ lost }) => !lost)
   }
 }

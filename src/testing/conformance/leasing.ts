@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Check } from './suite.ts'
-import { COMPLETE, sleep, startLeased, SUSPEND, turn } from './writes.ts'
+import { COMPLETE, dispatched, sleep, startLeased, SUSPEND, turn } from './writes.ts'
 
 const LEASE_MS = 30_000
 
@@ -65,6 +65,67 @@ export function leasingChecks(check: Check) {
     await db.store.recoverExpired()
     assert.equal(await db.store.renewWorker('w1'), false)
     assert.equal(await db.store.renewWorker('unknown'), false)
+  })
+
+  check('gives runs to live workers only, and takes no instance twice (P1)', async (db) => {
+    await db.pending('r1')
+    const again = (instance: string) => assert.rejects(() => db.registerWorker(instance))
+    assert.deepEqual(await db.claimedIds({ owner: 'unknown' }), [])
+    await again('w1')
+    await db.store.advanceClock(LEASE_MS)
+    await db.store.recoverExpired()
+    assert.deepEqual(await db.claimedIds({ owner: 'w1' }), [])
+    await again('w1')
+    assert.equal(await db.store.renewWorker('w1'), false)
+    assert.equal(await db.field('r1', 'owner'), null)
+  })
+
+  check(
+    'forgets a lost worker a lease after its own has ended, but none that a run names',
+    async (db) => {
+      const names = async () => {
+        const workers = await db.store.listWorkers()
+        return workers.map(({ instance }) => instance)
+      }
+      await db.running('r1')
+      await db.store.advanceClock(LEASE_MS)
+      await db.store.recoverExpired()
+      await db.store.advanceClock(LEASE_MS - 1_000)
+      assert.deepEqual(await db.store.recoverExpired(), { workers: 0, runs: 0 })
+      await db.registerWorker('w2')
+      assert.deepEqual(await names(), ['w1', 'w2'])
+      await db.store.advanceClock(1_000)
+      await db.store.recoverExpired()
+      assert.deepEqual(await names(), ['w1', 'w2'])
+      const [row] = await db.claim({ owner: 'w2' })
+      assert.equal(row?.recoveryAttempts, 1)
+      assert.deepEqual(await db.store.recoverExpired(), { workers: 0, runs: 0 })
+      assert.deepEqual(await names(), ['w2'])
+      await db.pending('r2')
+      assert.equal(await db.store.renewWorker('w1'), false)
+      assert.deepEqual(await db.claimedIds({ owner: 'w1' }), [])
+    }
+  )
+
+  check('hands back what an instance without a row holds, uncounted (P4)', async (db) => {
+    await db.store.removeWorker('w1')
+    await db.running('late')
+    const beside = await db.running('beside a step')
+    await db.turn(beside, { opened: [dispatched(0, { dueIn: 100_000 })] })
+    const stranded = await db.store.findStranded()
+    assert.deepEqual(stranded.map(({ runId, reason }) => [runId, reason]).toSorted(), [
+      ['beside a step', 'unknown_owner'],
+      ['late', 'unknown_owner'],
+    ])
+    assert.deepEqual(await db.store.recoverExpired({ suspectFrom: 1 }), { workers: 0, runs: 2 })
+    assert.deepEqual(await db.store.findStranded(), [])
+    await db.registerWorker('w2')
+    const taken = await db.claim({ owner: 'w2' })
+    assert.deepEqual(taken.map(({ id, recoveryAttempts }) => [id, recoveryAttempts]).toSorted(), [
+      ['beside a step', 0],
+      ['late', 0],
+    ])
+    assert.deepEqual(await db.store.recoverExpired(), { workers: 0, runs: 0 })
   })
 
   check('recovers the runs of the expired worker only', async (db) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suspectKey } from '../../core/name.ts'
 import type { Scenario } from './scenario.ts'
 import type { Check } from './suite.ts'
-import { CLAIM_KEY, COMPLETE, RELEASE, turn } from './writes.ts'
+import { CLAIM_KEY, COMPLETE, RELEASE, startLeased, turn } from './writes.ts'
 
 const LEASE_MS = 30_000
 const SUSPECTS = { claimKeys: [suspectKey(CLAIM_KEY)], limit: 1 }
@@ -55,6 +55,19 @@ export function suspectingChecks(check: Check) {
     assert.equal(await db.field('r', 'claimKey'), CLAIM_KEY)
     const [again] = await db.claim({ owner: 'w2' })
     assert.equal(again?.recoveryAttempts, 1)
+  })
+
+  check('a run that is passed on after the suspect beside it is not counted either', async (db) => {
+    await db.running('poison')
+    await loseAgain(db, { instance: 'w2', suspectFrom: 1 })
+    assert.deepEqual(await db.claimedIds({ owner: 'w2', ...SUSPECTS }), ['poison'])
+    await db.store.advanceClock(LEASE_MS)
+    assert.deepEqual(await db.store.recoverExpired({ suspectFrom: 2 }), { workers: 1, runs: 1 })
+    const { answers } = await db.commit({ ...startLeased('late'), leaseTo: 'w2' })
+    assert.equal(answers[0]?.type, 'started')
+    assert.deepEqual(await db.store.recoverExpired({ suspectFrom: 2 }), { workers: 0, runs: 1 })
+    const { status, owner, claimKey } = await db.row('late')
+    assert.deepEqual([status, owner, claimKey], ['suspended', null, suspectKey(CLAIM_KEY)])
   })
 
   check('nobody is a suspect unless a rule says so', async (db) => {

@@ -8,6 +8,7 @@ import type {
   StartWrite,
 } from '../../core/change_set.ts'
 import type { Dispatch, StepResult } from '../../core/dispatch.ts'
+import type { NewWorker } from '../../contracts/store.ts'
 import type { NewRecord, NewWait, OperationKind } from '../../core/history.ts'
 import type { NewRun, ParentLink, RunRow } from '../../core/run.ts'
 
@@ -34,6 +35,12 @@ export function newRun(id: string, overrides: Partial<NewRun> = {}): NewRun {
     tags: [],
     ...overrides,
   }
+}
+
+/** A worker of a lease of 30 seconds, under a name of its own. */
+export function newWorker(instance: string, overrides: Partial<NewWorker> = {}): NewWorker {
+  const terms = { name: instance, leaseMs: 30_000, descriptor: '{}', takeOver: false }
+  return { instance, ...terms, ...overrides }
 }
 
 export function start(id: string, overrides: Partial<NewRun> = {}): StartWrite {

@@ -15,7 +15,7 @@ function isDue(alias: string): string {
  * Values: claim keys, how many rows of each range are looked at, instance, limit, instance. Of each key and priority a
  * range of the index of due rows is read, whatever lies beside it. Rows are locked in the order in which they are
  * taken, until there are enough; those that others are taking are passed over. The state of the row is what it is under
- * its lock. A worker that has been found lost gets nothing: nobody would look for the runs it took.
+ * its lock. Only a live worker gets any: what others took would be taken from them again.
  */
 export const CLAIM = `with clock as materialized (select ${FRAGMENTS.now} as at),
   found as materialized (
@@ -24,7 +24,7 @@ export const CLAIM = `with clock as materialized (select ${FRAGMENTS.now} as at)
     cross join lateral (
       select x.id, x.due_at from durable_runs x
       where x.claim_key = k.value and x.priority = p.value and ${isDue('x')} order by x.due_at limit ?) x
-    where not exists (select 1 from durable_workers where instance = ? and lost = 1)),
+    where exists (select 1 from durable_workers where instance = ? and lost = 0)),
   due as materialized (
     select f.class, f.since, r.id from (select * from found order by class, since) f
     cross join lateral (

@@ -165,6 +165,10 @@ export class PostgresDialect implements Dialect {
     }
   }
 
+  isHeldElsewhere(error: unknown): boolean {
+    return errorClass(error) === 'lock'
+  }
+
   async through<T>(client: Client, { sql, values }: Statement): Promise<T[]> {
     // Null is bound like any other value; only the type of Lucid's bindings leaves it out.
     const result: PgResult = await client.rawQuery(sql, [...values] as (string | number)[])

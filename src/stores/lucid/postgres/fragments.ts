@@ -8,8 +8,9 @@ const NOW = `(select floor(extract(epoch from clock_timestamp()) * 1000)::bigint
   + coalesce((select value from durable_meta where name = 'clock_offset'), 0))`
 
 /** Locks the rows in order of their key before it changes any: two such statements never wait for each other. */
-function update({ table, key, set, where }: RowUpdate): string {
-  return `with held as materialized (select ${key} from ${table} where ${where} order by ${key} for no key update)
+function update({ table, key, set, where, skipLocked = false }: RowUpdate): string {
+  const lock = `for no key update${skipLocked ? ' skip locked' : ''}`
+  return `with held as materialized (select ${key} from ${table} where ${where} order by ${key} ${lock})
     update ${table} set ${set} from held where ${table}.${key} = held.${key}`
 }
 

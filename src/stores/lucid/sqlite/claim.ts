@@ -10,8 +10,8 @@ const CLASSES = PRIORITIES.map((priority) => `select ${priority} as value`).join
 
 /** Every key with every priority. */
 const PROBES = `(${FRAGMENTS.texts}) k cross join (${CLASSES}) p`
-/** A worker that has been found lost gets nothing: nobody would look for the runs it took. */
-const NOT_LOST = 'not exists (select 1 from durable_workers where instance = ? and lost = 1)'
+/** Only a live worker gets any: what others took would be taken from them again. */
+const IS_LIVE = 'exists (select 1 from durable_workers where instance = ? and lost = 0)'
 
 /** The due runs of one key and priority: a range of the index of due rows. */
 const RANGE = `durable_runs x where x.claim_key = k.value and x.priority = p.value
@@ -19,7 +19,7 @@ const RANGE = `durable_runs x where x.claim_key = k.value and x.priority = p.val
 
 /** Values: claim keys, instance. */
 export const IS_ANY_DUE = `${CLOCK} select 1 from ${PROBES}
-  where ${NOT_LOST} and exists (select 1 from ${RANGE}) limit 1`
+  where ${IS_LIVE} and exists (select 1 from ${RANGE}) limit 1`
 
 /**
  * Values: claim keys, instance, limit, limit. Of each range at most the limit is read, so that no row is looked at
@@ -27,7 +27,7 @@ export const IS_ANY_DUE = `${CLOCK} select 1 from ${PROBES}
  */
 export const DUE_RUNS = `${CLOCK} select ${runColumns('r')}, (select at from clock) as now
   from ${PROBES} cross join durable_runs r
-  where ${NOT_LOST} and r.rowid in (select x.rowid from ${RANGE} order by x.due_at limit ?)
+  where ${IS_LIVE} and r.rowid in (select x.rowid from ${RANGE} order by x.due_at limit ?)
   order by r.priority, r.due_at limit ?`
 
 /** Looks first without the write lock: a worker with nothing to do neither waits for others nor makes them wait. */

@@ -64,6 +64,11 @@ export class SqliteDialect implements Dialect {
     )
   }
 
+  /** Others hold the whole database or nothing of it. */
+  isHeldElsewhere(): boolean {
+    return false
+  }
+
   async through<T>(client: Client, { sql, values }: Statement): Promise<T[]> {
     // Null is bound like any other value; only the type of Lucid's bindings leaves it out.
     const rows: unknown = await client.rawQuery(sql, [...values] as (string | number)[])
