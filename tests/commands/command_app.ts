@@ -1,13 +1,11 @@
-import { configProvider } from '@adonisjs/core'
 import type { Kernel } from '@adonisjs/core/ace'
-import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
-import { pathToFileURL } from 'node:url'
-import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
+import type { DurableConfig } from '../../src/define_config.ts'
 import type { RunStatus } from '../../src/core/run.ts'
 import { internalsOf, WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
+import { adonisApp } from '../providers/adonis_app.ts'
 
 export interface CommandApp {
   app: ApplicationService
@@ -22,23 +20,11 @@ export async function commandApp(
   basePath: string,
   options: DurableConfig = {}
 ): Promise<CommandApp> {
-  const store = new MemoryStore()
-  const app = new IgnitorFactory()
-    .withCoreProviders()
-    .withCoreConfig()
-    .merge({
-      rcFileContents: { providers: [() => import('../../providers/durable_provider.ts')] },
-      config: {
-        durable: defineConfig({
-          ...options,
-          store: configProvider.create(async () => () => store),
-        }),
-      },
-    })
-    .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
-    .createApp('console')
-  await app.init()
-  await app.boot()
+  const app = await adonisApp(basePath, {
+    environment: 'console',
+    durable: options,
+    store: new MemoryStore(),
+  })
   await app.start(() => {})
   const ace = await app.container.make('ace')
   ace.ui.switchMode('raw')

@@ -1,35 +1,20 @@
-import { configProvider } from '@adonisjs/core'
-import { IgnitorFactory } from '@adonisjs/core/factories'
 import { once } from 'node:events'
-import { pathToFileURL } from 'node:url'
 import DurableWork from '../../commands/durable_work.ts'
-import { defineConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { adonisApp } from '../providers/adonis_app.ts'
 
 /*
  * A process that runs "durable:work" with one run in a step that ends only when it is aborted, and says `stuck` once it is in there.
  * Arguments: the application's directory, then flags of the command.
  */
 const [basePath = '', ...flags] = process.argv.slice(2)
-const store = new MemoryStore()
-const app = new IgnitorFactory()
-  .withCoreProviders()
-  .withCoreConfig()
-  .merge({
-    rcFileContents: { providers: [() => import('../../providers/durable_provider.ts')] },
-    config: {
-      logger: { default: 'app', loggers: { app: { enabled: false } } },
-      durable: defineConfig({
-        store: configProvider.create(async () => () => store),
-        drainMs: process.env.DRAIN_MS === undefined ? 60_000 : Number(process.env.DRAIN_MS),
-      }),
-    },
-  })
-  .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
-  .createApp('console')
-await app.init()
-await app.boot()
+const app = await adonisApp(basePath, {
+  environment: 'console',
+  durable: { drainMs: Number(process.env.DRAIN_MS ?? 60_000) },
+  store: new MemoryStore(),
+  config: { logger: { default: 'app', loggers: { app: { enabled: false } } } },
+})
 await app.start(() => {})
 
 const engine = await app.container.make(WorkflowEngine)

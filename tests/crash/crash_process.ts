@@ -2,10 +2,10 @@ import { flushCompileCache } from 'node:module'
 import { setImmediate as nextMacrotask } from 'node:timers/promises'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
 import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
+import { processApp } from '../engine/process_app.ts'
 import { Effects } from './effects.ts'
 import type { Scenario } from './scenario.ts'
 import { type ScenarioName, SCENARIOS } from './scenarios.ts'
-import { engineOn, workerOf } from './sqlite_process.ts'
 
 /** What the process is asked for, over and over until it is killed: to take a scenario to its end. */
 export interface CrashOrder {
@@ -26,16 +26,16 @@ async function obey({ scenario, database, effects, point }: CrashOrder): Promise
   const { db, store } = connect(database)
   const crashing = crashingStore(store, { point })
   const { options, register, drive }: Scenario = SCENARIOS[scenario]
-  const engine = engineOn(crashing.store, options)
+  const app = processApp(crashing.store, options)
+  const { engine } = app
   const world = new Effects(effects)
   register(engine, (step) => world.add(step))
-  const worker = await workerOf(engine, { name: 'crashing' })
+  await app.work({ name: 'crashing' })
   await drive(engine)
   // A kill after the last write comes with the next macrotask.
   await nextMacrotask()
   const stranded = await engine.findStranded()
-  await worker.stop()
-  await engine.stop()
+  await app.close()
   await db.manager.closeAll()
   return { writes: crashing.writes, stranded }
 }

@@ -3,8 +3,8 @@ import { isTerminal } from '../../src/core/run.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
 import { DyingProcesses } from '../dead_letters/lost_runs.ts'
+import { processApp } from '../engine/process_app.ts'
 import { type Effect, reached, type Scenario } from './scenario.ts'
-import { engineOn, workerOf } from './sqlite_process.ts'
 
 const CAP = 3
 const DOOMED = { name: 'doomed', version: '1' }
@@ -33,15 +33,16 @@ async function handled(engine: WorkflowEngine, runId: string): Promise<void> {
 export const dying: Scenario = {
   options: { maxRecoveryAttempts: CAP },
   async prepare(store) {
-    const engine = engineOn(store)
+    const app = processApp(store)
+    const { engine } = app
     registerParent(engine, () => {})
-    const worker = await workerOf(engine, { name: 'first' })
+    const worker = await app.work({ name: 'first' })
     await engine.start({ name: 'parent', version: '1' }, null, 'p')
     await reached(engine, 'p', 'suspended')
     await worker.stop()
     const processes = new DyingProcesses(store, { cap: CAP })
     for (let pickup = 0; pickup <= CAP; pickup++) await processes.takeAndDie(DOOMED.name)
-    await engine.stop()
+    await app.close()
   },
   register(engine, effect) {
     registerParent(engine, effect)

@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { setImmediate as nextMacrotask } from 'node:timers/promises'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
-import { engineOn, workerOf } from '../crash/sqlite_process.ts'
+import { processApp } from '../engine/process_app.ts'
 import { registerPoison } from './poison_workflows.ts'
 import { connect, type DatabaseAddress } from './process_database.ts'
 import { CAP } from './stage.ts'
@@ -22,17 +22,18 @@ export interface BurialReport {
 const order = JSON.parse(process.argv[2] ?? '{}') as BurialOrder
 const { db, store } = connect(order.address)
 const crashing = crashingStore(store, { point: order.point })
-const engine = engineOn(crashing.store, { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50 })
+const options = { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50 }
+const app = processApp(crashing.store, options)
+const { engine } = app
 registerPoison(engine)
 flushCompileCache()
-const worker = await workerOf(engine, { name: 'gravedigger' })
+await app.work({ name: 'gravedigger' })
 await engine.waitForRun(order.runId)
 await engine.waitForRun(`dlq:${order.runId}`)
 // A kill after the last write comes with the next macrotask.
 await nextMacrotask()
 const report: BurialReport = { writes: crashing.writes }
 process.send?.(report)
-await worker.stop()
-await engine.stop()
+await app.close()
 await db.manager.closeAll()
 process.disconnect()

@@ -1,13 +1,10 @@
-import { configProvider } from '@adonisjs/core'
-import { IgnitorFactory } from '@adonisjs/core/factories'
 import { test } from '@japa/runner'
 import type { TestContext } from '@japa/runner/core'
-import { pathToFileURL } from 'node:url'
 import DurableWork from '../../commands/durable_work.ts'
 import type { NewWorker } from '../../src/contracts/store.ts'
-import { defineConfig } from '../../src/define_config.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { isUnderDevelopmentServer } from '../../src/worker/development_server.ts'
+import { adonisApp } from '../providers/adonis_app.ts'
 
 /** Keeps how workers announce themselves, and counts their passes of recovery. */
 class AnnouncedStore extends MemoryStore {
@@ -41,21 +38,9 @@ async function bootApp(
   environment: 'web' | 'console'
 ) {
   const store = new AnnouncedStore()
-  const durable = defineConfig({
-    store: configProvider.create(async () => () => store),
-    leaseMs: 200,
-    worker: { embedded: true },
-  })
-  const providers = [() => import('../../providers/durable_provider.ts')]
-  const app = new IgnitorFactory()
-    .withCoreProviders()
-    .withCoreConfig()
-    .merge({ rcFileContents: { providers }, config: { durable } })
-    .create(pathToFileURL(`${fs.basePath}/`), { importer: (path) => import(path) })
-    .createApp(environment)
+  const durable = { leaseMs: 200, worker: { embedded: true } }
+  const app = await adonisApp(fs.basePath, { environment, durable, store })
   cleanup(() => app.terminate())
-  await app.init()
-  await app.boot()
   await app.start(() => {})
   return { app, store }
 }

@@ -1,8 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import type { GivenOptions } from '../../src/options.ts'
 import { isUnderDevelopmentServer } from '../../src/worker/development_server.ts'
-import { DurableWorker } from '../../src/worker/worker.ts'
-import { engineOn } from '../crash/sqlite_process.ts'
+import { processApp } from '../engine/process_app.ts'
 import { registerPoison } from './poison_workflows.ts'
 import { connect, type DatabaseAddress } from './process_database.ts'
 
@@ -21,18 +20,16 @@ const order = JSON.parse(process.argv[2] ?? '{}') as PoisonOrder
 const { address, name, watchdog, concurrency } = order
 Object.assign(process.env, order.env)
 const { db, store } = connect(address)
-const engine = engineOn(store, order.options)
-registerPoison(engine)
+const app = processApp(store, order.options)
+registerPoison(app.engine)
 const isCounted = !isUnderDevelopmentServer()
-const worker = new DurableWorker({ engine, name, watchdog, concurrency, isCounted })
 flushCompileCache()
 process.once('SIGTERM', () => void stop())
-await worker.start()
+await app.work({ name, watchdog, concurrency, isCounted })
 process.send?.('ready')
 
 async function stop() {
-  await worker.stop()
-  await engine.stop()
+  await app.close()
   await db.manager.closeAll()
   process.disconnect()
 }

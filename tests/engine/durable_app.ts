@@ -24,6 +24,8 @@ export interface AppParams {
   discover?: () => Promise<void>
   /** Default: none, and every step is executed beside its body. */
   transport?: Transport
+  /** Default: `log` of the application. */
+  logger?: RunLogger
 }
 
 /** An engine and its workers, as one process of an application has them. */
@@ -45,7 +47,7 @@ export class DurableApp {
       },
       options,
       deadLetterWorkflow: options.deadLetterWorkflow ?? undefined,
-      logger: this.log,
+      logger: params.logger ?? this.log,
       inDevelopment: params.inDevelopment ?? false,
       transport: params.transport,
     })

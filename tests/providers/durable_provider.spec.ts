@@ -1,14 +1,13 @@
-import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
 import { test } from '@japa/runner'
 import type { TestContext } from '@japa/runner/core'
-import { pathToFileURL } from 'node:url'
 import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
-import { defineConfig, type DurableConfig } from '../../src/define_config.ts'
+import type { DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { DurableApp } from '../engine/durable_app.ts'
 import { until } from '../worker/until.ts'
+import { adonisApp } from './adonis_app.ts'
 import { RecordingStore } from './recording_store.ts'
 
 type Environment = 'web' | 'console' | 'repl' | 'test'
@@ -33,25 +32,17 @@ async function bootApp(
   const store = new RecordingStore()
   const nodeEnv = process.env.NODE_ENV
   process.env.NODE_ENV = params.nodeEnv ?? 'production'
-  const ignitor = new IgnitorFactory()
-    .withCoreProviders()
-    .withCoreConfig()
-    .merge({
-      rcFileContents: {
-        providers: [() => import('../../providers/durable_provider.ts')],
-      },
-      config: { durable: defineConfig({ store: store.provider(), ...params.config }) },
-    })
-    .create(pathToFileURL(`${fs.basePath}/`), { importer: (path) => import(path) })
-  const app = ignitor.createApp(params.environment)
-  if (params.mode) app.setMode(params.mode)
-  cleanup(async () => {
-    await app.terminate()
+  cleanup(() => {
     if (nodeEnv === undefined) delete process.env.NODE_ENV
     else process.env.NODE_ENV = nodeEnv
   })
-  await app.init()
-  await app.boot()
+  const { environment, mode, config } = params
+  const app = await adonisApp(fs.basePath, {
+    environment,
+    ...(mode && { mode }),
+    durable: { store: store.provider(), ...config },
+  })
+  cleanup(() => app.terminate())
   return { app, store }
 }
 

@@ -1,15 +1,14 @@
-import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
 import type {} from '@adonisjs/lucid/database_provider'
 import { test } from '@japa/runner'
 import type { TestContext } from '@japa/runner/core'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
-import { defineConfig, stores } from '../../src/define_config.ts'
+import { stores } from '../../src/define_config.ts'
 import { createDurableTables } from '../../src/stores/lucid/schema.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { adonisApp } from './adonis_app.ts'
 
 class Sum extends BaseWorkflow {
   static override workflow = { name: 'lucid_app.sum' }
@@ -27,27 +26,16 @@ async function lucidApp(
   const filename = join(fs.basePath, 'database/app.sqlite3')
   const { embedded, ...connections } = params
   const main = { client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true }
-  const app = new IgnitorFactory()
-    .withCoreProviders()
-    .withCoreConfig()
-    .merge({
-      rcFileContents: {
-        providers: [
-          () => import('@adonisjs/lucid/database_provider'),
-          () => import('../../providers/durable_provider.ts'),
-        ],
-      },
-      config: {
-        database: { connection: 'main', connections: { main } },
-        durable: defineConfig({ store: stores.lucid(connections), worker: { embedded } }),
-        logger: { default: 'app', loggers: { app: { enabled: false } } },
-      },
-    })
-    .create(pathToFileURL(`${fs.basePath}/`), { importer: (path) => import(path) })
-    .createApp('web')
+  const app = await adonisApp(fs.basePath, {
+    environment: 'web',
+    durable: { store: stores.lucid(connections), worker: { embedded } },
+    providers: [() => import('@adonisjs/lucid/database_provider')],
+    config: {
+      database: { connection: 'main', connections: { main } },
+      logger: { default: 'app', loggers: { app: { enabled: false } } },
+    },
+  })
   cleanup(() => app.terminate())
-  await app.init()
-  await app.boot()
   return { app, filename }
 }
 

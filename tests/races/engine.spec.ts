@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { Effects } from '../crash/effects.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
-import { engineOn } from '../crash/sqlite_process.ts'
+import { processApp } from '../engine/process_app.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
 import { registerRacing, startRacing } from './racing_runs.ts'
 
@@ -28,7 +28,7 @@ class Race {
 
   static async create(): Promise<Race> {
     const database = await SqliteDatabase.create()
-    const engine = engineOn(await database.store())
+    const { engine } = processApp(await database.store())
     registerRacing(engine, () => {})
     return new Race(database, engine)
   }

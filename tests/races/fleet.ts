@@ -5,7 +5,7 @@ import type pg from 'pg'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { Effects } from '../crash/effects.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
-import { engineOn } from '../crash/sqlite_process.ts'
+import { processApp } from '../engine/process_app.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { connectClient, type PostgresServer } from '../stores/postgres_server.ts'
 import { until } from '../worker/until.ts'
@@ -37,7 +37,7 @@ export class Fleet {
 
   static async on(server: PostgresServer): Promise<Fleet> {
     const database = await PostgresDatabase.create(server)
-    const engine = engineOn(await database.store())
+    const { engine } = processApp(await database.store())
     registerMixed(engine, () => {})
     const directory = await mkdtemp(join(tmpdir(), 'durable-fleet-'))
     return new Fleet({ database, engine, directory })

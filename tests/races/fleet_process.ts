@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { Effects } from '../crash/effects.ts'
-import { engineOn, workerOf } from '../crash/sqlite_process.ts'
+import { processApp } from '../engine/process_app.ts'
 import { connectTo, type PostgresServer } from '../stores/postgres_server.ts'
 import { registerMixed } from './mixed_runs.ts'
 
@@ -19,17 +19,16 @@ const order = JSON.parse(process.argv[2] ?? '{}') as FleetOrder
 const { leaseMs, name } = order
 const db = connectTo(order.database, order.server)
 const options = { leaseMs, hangMs: 600_000, pollMs: 100, idlePollMs: 500 }
-const engine = engineOn(new LucidStore({ db }), options)
+const app = processApp(new LucidStore({ db }), options)
 const effects = new Effects(order.effects, { sync: false })
-registerMixed(engine, (step) => effects.add(step))
-const worker = await workerOf(engine, { name, concurrency: 30 })
+registerMixed(app.engine, (step) => effects.add(step))
+await app.work({ name, concurrency: 30 })
 flushCompileCache()
 process.once('message', () => void stop())
 process.send?.('ready')
 
 async function stop() {
-  await worker.stop()
-  await engine.stop()
+  await app.close()
   await db.manager.closeAll()
   process.disconnect()
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { Effects } from '../crash/effects.ts'
-import { engineOn, workerOf } from '../crash/sqlite_process.ts'
 import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
+import { processApp } from '../engine/process_app.ts'
 
 /** How the process is set up: its only argument, as JSON. */
 export interface LeaseOrder {
@@ -20,12 +20,12 @@ export interface LeaseOrder {
 const order = JSON.parse(process.argv[2] ?? '{}') as LeaseOrder
 const { db, store } = connect(order.address)
 const options = { ...order.options, pollMs: 50, idlePollMs: 100 }
-const engine = engineOn(store, options)
+const app = processApp(store, options)
 const effects = new Effects(order.effects)
 const told = Promise.withResolvers<void>()
 const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 
-engine.register('three', '1', async (ctx) => {
+app.engine.register('three', '1', async (ctx) => {
   await ctx.localStep('first', (step) => effects.add(step))
   await ctx.localStep('second', async (step) => {
     effects.add(step)
@@ -36,7 +36,7 @@ engine.register('three', '1', async (ctx) => {
   await ctx.localStep('third', (step) => effects.add(step))
   return process.pid
 })
-const worker = await workerOf(engine, { name: order.name, watchdog: order.watchdog })
+await app.work({ name: order.name, watchdog: order.watchdog })
 flushCompileCache()
 process.on('message', (what) => {
   if (what === 'go') told.resolve()
@@ -45,8 +45,7 @@ process.on('message', (what) => {
 process.send?.('ready')
 
 async function stop() {
-  await worker.stop()
-  await engine.stop()
+  await app.close()
   await db.manager.closeAll()
   process.disconnect()
 }

@@ -5,12 +5,12 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { Effects } from '../crash/effects.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
-import { engineOn } from '../crash/sqlite_process.ts'
 import {
   createDatabase,
   type DatabaseAddress,
   type ProcessDatabase,
 } from '../dead_letters/process_database.ts'
+import { processApp } from '../engine/process_app.ts'
 import type { LeaseOrder } from './lease_process.ts'
 import { until } from './until.ts'
 
@@ -33,7 +33,7 @@ export class LeaseProcesses {
     this.#database = params.database
     this.#store = params.store
     this.#directory = params.directory
-    this.engine = engineOn(this.#store)
+    this.engine = processApp(this.#store).engine
     this.effects = new Effects(this.file('effects'))
   }
 

@@ -1,0 +1,17 @@
+import type { Store } from '../../src/contracts/store.ts'
+import type { GivenOptions } from '../../src/options.ts'
+import type { RunLogger } from '../../src/types/step.ts'
+import { DurableApp } from './durable_app.ts'
+
+/** Warnings and errors go to the standard error of the process, where the test that started it sees them. */
+const LOG: RunLogger = {
+  debug: () => {},
+  info: () => {},
+  warn: (...args) => console.error('warn', ...args),
+  error: (...args) => console.error('error', ...args),
+}
+
+/** The application of a process that was started by a test, or that starts others. */
+export function processApp(store: Store, options: GivenOptions = {}): DurableApp {
+  return new DurableApp({ store, options, logger: LOG })
+}
