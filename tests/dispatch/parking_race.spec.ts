@@ -1,19 +1,16 @@
 import { test } from '@japa/runner'
 import { dispatched, startLeased, turn } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, untilWaiting } from '../stores/postgres_gate.ts'
-import { SKIPPED } from '../stores/postgres_server.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
 
 const LEASE_MS = 30_000
 
 test.group('Parking beside others (PostgreSQL)', (group) => {
   let database: PostgresDatabase
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
+  usePostgres(group, async (created) => {
+    database = created
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   /** Recovery waits for the lock on a run, which a writer holds that does `before` and then lets go. */
   async function recoveredAfter(before: (holder: Holder) => Promise<unknown>) {

@@ -11,10 +11,11 @@ import {
   SUSPEND,
   turn,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, settled } from '../stores/postgres_gate.ts'
-import { PostgresProxy } from '../stores/postgres_proxy.ts'
-import { connectTo, SERVER, SKIPPED } from '../stores/postgres_server.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
+import type { PostgresProxy } from '../stores/postgres_proxy.ts'
+import { proxiedStore } from '../stores/proxied_store.ts'
 
 const LIMIT_MS = 50
 
@@ -24,23 +25,12 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
   /** Through the proxy. */
   let store: LucidStore
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
+  usePostgres(group, async (created) => {
+    database = created
+    const proxied = await proxiedStore(database, { busyLimitMs: LIMIT_MS })
+    ;({ proxy, store } = proxied)
+    return () => proxied.end()
   })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    proxy = await PostgresProxy.start(SERVER)
-    const db = connectTo(database.name, proxy.address)
-    store = await database.store({ db, busyLimitMs: LIMIT_MS })
-    return async () => {
-      await database.clear()
-      await db.manager.closeAll()
-      await proxy.stop()
-    }
-  })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   /** Commits a write that is applied; of the answer nobody hears, and the server is away for longer than it is waited for. */
   async function applyUnheard(write: ChangeSet): Promise<void> {
@@ -87,11 +77,7 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
       await store.commit([startLeased('r')])
       await applyUnheard(write)
       const holder = await Holder.begin(database)
-      await holder.run(
-        `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, token,
-          recovery_attempts, handoffs, inbox_seq, created_by, format, created_at, updated_at)
-        values ('x', 'w', '1', 'k', 'default', 'pending', 'body', 1, 0, 0, 0, 0, 'somebody', 1, 1, 1)`
-      )
+      await holder.insertRun('x')
       proxy.up()
       const { answers } = await store.commit([write, start('x')])
       await holder.rollback()

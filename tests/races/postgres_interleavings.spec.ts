@@ -20,22 +20,17 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { deadlocks, Holder, untilWaiting } from '../stores/postgres_gate.ts'
-import { SKIPPED } from '../stores/postgres_server.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
 
 test.group('PostgreSQL interleavings, forced', (group) => {
   let database: PostgresDatabase
   let one: LucidStore
   let other: LucidStore
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (created) => {
+    database = created
     one = await database.store()
     other = await database.store()
     for (const [store, instance] of [
@@ -45,9 +40,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
       await store.registerWorker({
         ...{ instance, name: instance, leaseMs: 30_000, descriptor: '{}', takeOver: false },
       })
-    return () => database.clear()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   async function held(run: string): Promise<Holder> {
     const holder = await Holder.begin(database)
@@ -274,12 +267,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     const third = await database.store()
     await one.commit([startLeased('parent')])
     const insert = await Holder.begin(database)
-    await insert.run(
-      `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, token,
-        recovery_attempts, handoffs, inbox_seq, created_by, format, created_at, updated_at)
-      values ($1, 'w', '1', 'k', 'default', 'suspended', 'body', 1, 0, 0, 0, 0, 'somebody', 1, 1, 1)`,
-      [id]
-    )
+    await insert.insertRun(id)
     const children = [{ run: newRun(id, { parent: parentLink('parent') }), acknowledge: false }]
     const commits = [
       one.commit([

@@ -29,6 +29,16 @@ export class Holder {
     await this.run('select 1 from durable_runs where id = $1 for update', [id])
   }
 
+  /** A run that somebody else has stored, of a workflow that nobody executes. */
+  async insertRun(id: string): Promise<void> {
+    await this.run(
+      `insert into durable_runs (id, workflow, version, claim_key, namespace, status, phase, priority, token,
+        recovery_attempts, handoffs, inbox_seq, created_by, format, created_at, updated_at)
+      values ($1, 'w', '1', 'k', 'default', 'suspended', 'body', 1, 0, 0, 0, 0, 'somebody', 1, 1, 1)`,
+      [id]
+    )
+  }
+
   commit() {
     return this.run('commit')
   }

@@ -20,10 +20,13 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from './postgres_database.ts'
+import { until } from '../worker/until.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, untilWaiting } from './postgres_gate.ts'
-import { PostgresProxy } from './postgres_proxy.ts'
-import { connectTo, SERVER, SKIPPED } from './postgres_server.ts'
+import { usePostgres } from './postgres_group.ts'
+import type { PostgresProxy } from './postgres_proxy.ts'
+import { connectTo } from './postgres_server.ts'
+import { proxiedStore } from './proxied_store.ts'
 
 const WORKER = { name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false }
 
@@ -35,25 +38,14 @@ test.group('PostgreSQL when connections are lost', (group) => {
   /** Not through it. */
   let direct: LucidStore
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    proxy = await PostgresProxy.start(SERVER)
-    const db = connectTo(database.name, proxy.address)
-    store = await database.store({ db, busyLimitMs: 1_000 })
+  usePostgres(group, async (created) => {
+    database = created
+    const proxied = await proxiedStore(database, { busyLimitMs: 1_000 })
+    ;({ proxy, store } = proxied)
     direct = await database.store()
     await direct.registerWorker({ instance: 'w1', ...WORKER })
-    return async () => {
-      await database.clear()
-      await db.manager.closeAll()
-      await proxy.stop()
-    }
+    return () => proxied.end()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   async function recordsOf(id: string) {
     const history = await direct.getHistory(id)
@@ -279,7 +271,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
     let taken = await direct.lockName('importer')
     while (taken === null) taken = await direct.lockName('importer')
     proxy.up()
-    await store.renewWorker('w1').catch(() => false)
+    await until(() => store.renewWorker('w1').catch(() => false))
     assert.equal(await lost.promise, 'lost')
     await lock?.release()
     await taken.release()
@@ -292,7 +284,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
     store.onForeignChange((news) => told.resolve(news))
     proxy.down()
     proxy.up()
-    await store.renewWorker('w1').catch(() => false)
+    await until(() => store.renewWorker('w1').catch(() => false))
     assert.isUndefined(await told.promise)
   })
 })

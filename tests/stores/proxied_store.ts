@@ -1,0 +1,26 @@
+import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
+import { PostgresProxy } from './postgres_proxy.ts'
+import { connectTo } from './postgres_server.ts'
+
+/** A store whose connections go through a proxy of the test. */
+export interface ProxiedStore {
+  store: LucidStore
+  proxy: PostgresProxy
+  /** Called when the store is closed. */
+  end(): Promise<void>
+}
+
+export async function proxiedStore(
+  database: PostgresDatabase,
+  options: { busyLimitMs: number }
+): Promise<ProxiedStore> {
+  const proxy = await PostgresProxy.start(database.server)
+  const db = connectTo(database.name, proxy.address)
+  const store = await database.store({ db, ...options })
+  const end = async () => {
+    await db.manager.closeAll()
+    await proxy.stop()
+  }
+  return { store, proxy, end }
+}
