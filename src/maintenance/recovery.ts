@@ -24,7 +24,7 @@ export function recovery(params: {
     async runOnce() {
       if (healthyMs() < leaseMs) return
       const found = await recover()
-      if (found.workers > 0) onRecovered(found)
+      if (found.workers > 0 || found.runs > 0) onRecovered(found)
     },
   }
 }

@@ -141,7 +141,8 @@ export class DurableWorker implements Starter {
       recover: () => engine.recoverIncomplete(),
       ...{ leaseMs, healthyMs: () => session.healthyMs },
       onRecovered: ({ workers, runs }) => {
-        log.warn(`Recovered ${runs} runs of ${workers} workers that fell silent`)
+        const whose = workers > 0 ? `${workers} workers that fell silent` : 'lost workers'
+        log.warn(`Recovered ${runs} runs of ${whose}`)
         claims.runsRecovered()
       },
     })
