@@ -47,7 +47,7 @@ const workloads = [
 ]
 
 // First, since packages may have to be installed for it.
-await printPostgresSection({ ...args, rounds })
+const isOnPostgres = await printPostgresSection({ ...args, rounds })
 
 const chosen = new Map([...subjects].filter(([name]) => name.includes(args.subject)))
 const wanted = workloads.filter(({ title }) => chosen.size > 0 && title.includes(args.only))
@@ -58,9 +58,15 @@ for (const workload of wanted) {
 
 const KILLED_RUNS = 1_000
 const killed = `W4 ${KILLED_RUNS} ten-step runs killed in the middle, start of the worker to done, sqlite`
-if (killed.includes(args.only) && ENGINE.includes(args.subject)) {
+const isKilled = killed.includes(args.only) && ENGINE.includes(args.subject)
+if (isKilled) {
   const seconds: number[] = []
   for (let round = 0; round < rounds; round++) seconds.push(await measureRecovery(KILLED_RUNS))
   const spread = `${shown(Math.min(...seconds))} to ${shown(Math.max(...seconds))}`
   console.log(`${killed}: ${shown(median(seconds))} s  (${spread})`)
+}
+
+if (!isOnPostgres && wanted.length === 0 && !isKilled) {
+  console.error('No workload and subject have names that contain what --only and --subject ask for')
+  process.exitCode = 1
 }

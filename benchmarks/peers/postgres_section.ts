@@ -36,15 +36,15 @@ export interface SectionOptions {
   profile?: string
 }
 
-/** The engine beside others on PostgreSQL. Nothing when none of it was asked for. */
-export async function printPostgresSection(options: SectionOptions): Promise<void> {
+/** The engine beside others on PostgreSQL. False: none of it was asked for. */
+export async function printPostgresSection(options: SectionOptions): Promise<boolean> {
   const comparisons = COMPARISONS.filter(({ params }) => params.title.includes(options.only))
   const asked = PEER_NAMES.filter((name) => name.includes(options.subject))
   const isCounted = STATEMENTS.includes(options.only)
-  if (asked.length === 0 || (comparisons.length === 0 && !isCounted)) return
+  if (asked.length === 0 || (comparisons.length === 0 && !isCounted)) return false
   if (SKIPPED !== null) {
     console.log(`Workloads on PostgreSQL are skipped: ${SKIPPED}\n`)
-    return
+    return true
   }
   const subjects = asked.filter((name) => name !== DBOS || isDbosInstalled())
   console.log(`PostgreSQL at ${SERVER.host}:${SERVER.port}, each subject in a process of its own\n`)
@@ -56,6 +56,7 @@ export async function printPostgresSection(options: SectionOptions): Promise<voi
     const lines = await statementLines(subjects)
     console.log([STATEMENTS, ...lines].join('\n') + '\n')
   }
+  return true
 }
 
 /** Installs it if need be; false when that failed, which is said. */
