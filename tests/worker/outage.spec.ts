@@ -70,7 +70,9 @@ onEach(KINDS, (kind) =>
     }) => {
       const two = [await application(), await application()]
       for (const [index, { app, engine, gates }] of two.entries()) {
-        await app.work()
+        const worker = await app.work()
+        // From then on it executes what its own application starts, and leaves it to nobody.
+        await worker.whenIdle()
         await engine.start(THREE, null, `r${index}`)
         await gates[0].reached()
       }
