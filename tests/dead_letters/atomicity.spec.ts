@@ -10,6 +10,8 @@ import { createDatabase, type ProcessDatabase } from './process_database.ts'
 import { CAP } from './stage.ts'
 
 const SCRIPT = new URL('./burial_process.ts', import.meta.url)
+/** A claim may take what has become due since it was looked for: no process can be killed before that write. */
+const MISSES = 20
 const OPTIONS = { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50 }
 
 for (const kind of SQL_KINDS)
@@ -49,15 +51,16 @@ for (const kind of SQL_KINDS)
       }) => {
         const app = await application()
         let deaths = 0
-        for (let write = 1; ; write++) {
-          const runId = `p${write}`
+        let misses = 0
+        for (let write = 1; ;) {
+          const runId = `p${write}.${misses}`
           await atTheCap(app, runId)
           const report = await bury(runId, { moment, write })
           const at = `${moment} write ${write}`
           const killed = await app.engine.getRun(runId)
           const handler = await app.engine.getRun(`dlq:${runId}`)
           assert.equal(killed?.status === 'dead', handler !== null, at)
-          if (killed?.status === 'dead') deaths++
+          if (report === null && killed?.status === 'dead') deaths++
 
           const survivor = await application()
           await survivor.work({ name: 'gravedigger' })
@@ -69,14 +72,17 @@ for (const kind of SQL_KINDS)
           assert.lengthOf(history?.records ?? [], 1, at)
           assert.deepEqual(await survivor.engine.findStranded(), [], at)
           await survivor.close()
-          if (!report) continue
-          console.log(
-            `DL-30 ${kind}: killed ${moment} ${write - 1} writes, ${deaths - 1} of them after the death`
-          )
-          assert.isAtLeast(write, report.writes)
-          assert.isAbove(deaths, 1)
-          break
+          if (report === null) {
+            misses = 0
+            write++
+          } else if (report.writes < write) {
+            console.log(
+              `DL-30 ${kind}: killed ${moment} ${write - 1} writes, ${deaths} of them after the death`
+            )
+            break
+          } else assert.isBelow(++misses, MISSES, at)
         }
+        assert.isAbove(deaths, 0)
         await app.close()
       }).timeout(180_000)
 
