@@ -39,7 +39,7 @@ test.group('Faults', () => {
     })
     assert.match(
       error?.message ?? '',
-      /^local_step "charge" was called after the body had awaited something other than an operation of ctx/
+      /^The body called local_step "charge" after it had awaited something other than an operation of ctx/
     )
   })
 
