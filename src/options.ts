@@ -22,7 +22,7 @@ function refuse(option: string, value: unknown, expected: string): never {
 }
 
 function refuseUnknown(prefix: string, given: object, known: readonly string[]): void {
-  const unknown = unknownKey(given, known)
+  const unknown = unknownKey(given, known, prefix)
   if (unknown)
     throw new E_INVALID_CONFIG([
       `${prefix}${unknown.key}`,

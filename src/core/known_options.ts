@@ -1,15 +1,20 @@
 import { E_UNKNOWN_OPTION } from '../errors.ts'
 import { nearestName } from './nearest_name.ts'
 
-/** The first key of `given` that nobody reads, with what was probably meant, or what there is; null = all are known. */
+/**
+ * The first key of `given` that nobody reads, with what was probably meant, or what there is; null = all are known.
+ *
+ * @param prefix what stands before the names in the hint
+ */
 export function unknownKey(
   given: object,
-  known: readonly string[]
+  known: readonly string[],
+  prefix = ''
 ): { key: string; hint: string } | null {
   const key = Object.keys(given).find((each) => !known.includes(each))
   if (key === undefined) return null
   const nearest = nearestName(key, known)
-  return { key, hint: nearest ? `Did you mean "${nearest}"?` : `Known are ${known.join(', ')}` }
+  return { key, hint: nearest ? `Did you mean "${prefix}${nearest}"?` : `Known are ${known.join(', ')}` }
 }
 
 /** Throws E_UNKNOWN_OPTION for an option that nobody reads: the types refuse it only where it is written down at once. */
