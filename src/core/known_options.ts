@@ -14,7 +14,10 @@ export function unknownKey(
   const key = Object.keys(given).find((each) => !known.includes(each))
   if (key === undefined) return null
   const nearest = nearestName(key, known)
-  return { key, hint: nearest ? `Did you mean "${prefix}${nearest}"?` : `Known are ${known.join(', ')}` }
+  return {
+    key,
+    hint: nearest ? `Did you mean "${prefix}${nearest}"?` : `Known are ${known.join(', ')}`,
+  }
 }
 
 /** Throws E_UNKNOWN_OPTION for an option that nobody reads: the types refuse it only where it is written down at once. */
