@@ -41,7 +41,7 @@ export class KitApp {
     return app
   }
 
-  /** What the first command of the quickstart does. */
+  /** What the first command of the quickstart does before it configures the package. */
   async install(): Promise<void> {
     const { folder: cwd, environment: env } = this
     await run('npm', ['install', '@adonis-agora/durable'], { cwd, env })

@@ -17,25 +17,18 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from './postgres_database.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, sessions, untilSessions, untilWaiting } from './postgres_gate.ts'
-import { SKIPPED } from './postgres_server.ts'
+import { usePostgres } from './postgres_group.ts'
 
 test.group('PostgreSQL rows that a transaction of the application holds', (group) => {
   let database: PostgresDatabase
   let store: LucidStore
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (emptied) => {
+    database = emptied
     store = await database.store({ busyLimitMs: 300 })
-    return () => database.clear()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   const ids = Array.from({ length: 10 }, (_, index) => `r${index}`)
 

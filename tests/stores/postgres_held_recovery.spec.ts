@@ -12,9 +12,9 @@ import {
   turn,
 } from '../../src/testing/conformance/writes.ts'
 import { DurableApp } from '../engine/durable_app.ts'
-import { PostgresDatabase } from './postgres_database.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, untilWaiting } from './postgres_gate.ts'
-import { SKIPPED } from './postgres_server.ts'
+import { usePostgres } from './postgres_group.ts'
 
 const LEASE_MS = 30_000
 
@@ -38,17 +38,11 @@ test.group('PostgreSQL recovery beside rows that others hold', (group) => {
   let database: PostgresDatabase
   let store: LucidStore
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (emptied) => {
+    database = emptied
     store = await database.store()
-    return () => database.clear()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? '').timeout(10_000))
+  group.tap((each) => each.timeout(10_000))
 
   function register(instance: string, options: { isCounted?: boolean } = {}) {
     return store.registerWorker(newWorker(instance, options))
