@@ -1,5 +1,6 @@
 import { configProvider } from '@adonisjs/core'
 import type { ConfigProvider } from '@adonisjs/core/types'
+import { checkOptions } from './core/known_options.ts'
 import type { Store } from './contracts/store.ts'
 import { E_INVALID_CONFIG } from './errors.ts'
 import { resolveOptions, type GivenOptions, type ResolvedOptions } from './options.ts'
@@ -35,8 +36,10 @@ export const stores = {
    * @param options.connection name of a Lucid connection; default: Lucid's default one
    * @param options.direct PostgreSQL behind a transaction pooler: name of a Lucid connection that goes past it, for
    * claims, leases and notifications; default: `connection`
+   * @throws E_UNKNOWN_OPTION
    */
   lucid(options: { connection?: string; direct?: string } = {}): StoreProvider {
+    checkOptions('stores.lucid()', options, ['connection', 'direct'])
     return configProvider.create(async (app) => {
       const { lucidStoreOf } = await import('./stores/lucid/from_application.ts')
       return lucidStoreOf(app, options)

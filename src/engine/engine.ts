@@ -136,7 +136,7 @@ export class WorkflowEngine {
   /**
    * Registers a workflow written as a function. Returns the ref that names it. The same function again changes nothing;
    * another one under a known name and version is refused with E_WORKFLOW_ALREADY_REGISTERED, but in development
-   * replaces one of the same file, as hot reload needs. Throws E_INVALID_NAME, E_INVALID_SCHEMA.
+   * replaces one of the same file, as hot reload needs. Throws E_INVALID_NAME, E_INVALID_SCHEMA, E_UNKNOWN_OPTION.
    */
   register<I = unknown, O = unknown>(
     name: string,
@@ -422,7 +422,13 @@ export class WorkflowEngine {
   }
 
   #handle(runId: string): RunHandle<any> {
-    return { runId, result: (options = {}) => this.#waiter.result(runId, options.timeoutMs) }
+    return {
+      runId,
+      result: async (options = {}) => {
+        checkOptions('result()', options, ['timeoutMs'])
+        return this.#waiter.result(runId, options.timeoutMs)
+      },
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+import { checkOptions } from '../core/known_options.ts'
 import type { WorkflowCtx } from '../types/context.ts'
 import type { RegisterOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
@@ -15,9 +16,19 @@ interface WorkflowFunction<I> {
   registeredIn: string | null
 }
 
-/** What a function is registered as. Throws E_INVALID_SCHEMA and what is wrong with the options of failure. */
+const OPTIONS = [
+  'executionTimeout',
+  'deadLetterWorkflow',
+  'onError',
+  'tags',
+  'input',
+  'searchAttributes',
+] as const
+
+/** What a function is registered as. Throws E_INVALID_SCHEMA, E_UNKNOWN_OPTION and what is wrong with the options of failure. */
 export function functionDefinition<I>(params: WorkflowFunction<I>): WorkflowDefinition {
   const { name, version, fn, options, origin, registeredIn } = params
+  checkOptions('engine.register()', options, OPTIONS)
   const schemaOf = (key: 'input' | 'searchAttributes') =>
     checkSchema(options[key], `"${key}" of workflow "${name}"`)
   return {
