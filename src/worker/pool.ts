@@ -204,21 +204,27 @@ export class RunPool implements LeasedRuns {
     if (isBeyondCap(row, options.maxRecoveryAttempts)) return deadLetters.bury(row, loaded)
     let execution: Execution = resident ?? executionOf(row, params)
     const begun = [execution]
-    let ending = await this.#run(execution, { row, loaded })
-    while (ending === 'unwinding') {
-      const next = execution.row
-      const again = await this.#load([next], new Map())
-      const reloaded = again.get(next.id)
-      if (!reloaded || next.owner !== this.#params.lease.owner) return this.#handBack(next, null)
-      execution = executionOf(next, params)
-      begun.push(execution)
-      ending = await this.#run(execution, { row: next, loaded: reloaded })
+    try {
+      let ending = await this.#run(execution, { row, loaded })
+      while (ending === 'unwinding') {
+        const next = execution.row
+        const again = await this.#load([next], new Map())
+        const reloaded = again.get(next.id)
+        if (!reloaded || next.owner !== this.#params.lease.owner) return this.#handBack(next, null)
+        execution = executionOf(next, params)
+        begun.push(execution)
+        ending = await this.#run(execution, { row: next, loaded: reloaded })
+      }
+      const kept = ending === 'suspended' && !this.#isDraining ? execution.resident : null
+      if (kept) this.#residents.keep(kept)
+      else execution.discard(afterwards(ending))
+    } catch (error) {
+      execution.discard(new AbortError('turn_over', 'The run could not be executed'))
+      throw error
+    } finally {
+      // A step that does not heed its abort may outlive its phase.
+      await Promise.all(begun.map((each) => each.quiet()))
     }
-    const kept = ending === 'suspended' && !this.#isDraining ? execution.resident : null
-    if (kept) this.#residents.keep(kept)
-    else execution.discard(afterwards(ending))
-    // A step that does not heed its abort may outlive its phase.
-    await Promise.all(begun.map((each) => each.quiet()))
   }
 
   async #run(

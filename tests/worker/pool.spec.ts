@@ -1,0 +1,61 @@
+import { setImmediate as nextRound } from 'node:timers/promises'
+import { test } from '@japa/runner'
+import { DurableApp } from '../engine/durable_app.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
+import type { AbortError } from '../../src/errors.ts'
+import { Gate } from './gate.ts'
+import { until } from './until.ts'
+
+test.group('The slots of a worker', (group) => {
+  let app: DurableApp
+  group.each.setup(() => {
+    app = new DurableApp()
+    return () => app.close()
+  })
+
+  /** The next write of a turn that records something comes to nothing, by a fault of our own. */
+  function failNextRecord(): void {
+    const { commits } = internalsOf(app.engine)
+    const write = commits.write.bind(commits)
+    commits.write = (wanted) => {
+      if (wanted.type !== 'turn' || wanted.records.length === 0) return write(wanted)
+      commits.write = write
+      return Promise.reject(new TypeError('broken'))
+    }
+  }
+
+  test('a run that cannot be executed aborts its steps, and is offered again when they have returned', async ({
+    assert,
+    cleanup,
+  }) => {
+    const [begun, leaving] = [new Gate(), new Gate()]
+    cleanup(() => leaving.open())
+    const aborted = Promise.withResolvers<AbortError>()
+    app.engine.register('main', '1', (ctx) =>
+      Promise.all([
+        ctx.localStep('slow', async ({ signal }) => {
+          await begun.pass(signal).catch(aborted.resolve)
+          await leaving.pass()
+        }),
+        ctx.localStep('fast', () => begun.reached()),
+      ])
+    )
+    const worker = await app.work()
+    failNextRecord()
+    const { runId } = await app.engine.start({ name: 'main', version: '1' })
+    const reason = await aborted.promise
+    assert.equal(reason.code, 'turn_over')
+    await leaving.reached()
+    await nextRound()
+    await internalsOf(app.engine).commits.idle()
+    const { isIdle } = await worker.standing()
+    assert.isFalse(isIdle, 'its slot is taken')
+    const during = await app.engine.getRun(runId)
+    assert.equal(during?.status, 'running')
+    leaving.open()
+    await until(async () => {
+      const run = await app.engine.getRun(runId)
+      return run?.status === 'blocked'
+    })
+  })
+})
