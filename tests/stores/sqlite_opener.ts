@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { connectTo } from './sqlite_database.ts'
 
@@ -5,17 +7,19 @@ import { connectTo } from './sqlite_database.ts'
 const [, , file = ''] = process.argv
 const db = connectTo(file)
 const store = new LucidStore({ db })
-const nextLine = () => new Promise((resolve) => process.stdin.once('data', resolve))
+const say = (what: string) => process.send?.(what)
+const told = () => once(process, 'message')
 
-console.log('ready')
-await nextLine()
+flushCompileCache()
+say('ready')
+await told()
 try {
   await store.open()
-  console.log('opened')
+  say('opened')
 } catch (error) {
-  console.log(String(error))
+  say(String(error))
 }
-await nextLine()
+await told()
 await store.close()
 await db.manager.closeAll()
-process.stdin.destroy()
+process.disconnect()

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { E_STORE_BUSY } from '../../src/errors.ts'
 import { start } from '../../src/testing/conformance/writes.ts'
-import { TestProcess } from './sqlite_child.ts'
+import { ForkedProcess } from '../crash/forked_process.ts'
 import { SqliteDatabase, statusOf } from './sqlite_database.ts'
 
 const PROCESSES = 8
@@ -26,9 +26,16 @@ test.group('SQLite while several open it', (group) => {
     }) => {
       const holder = await holding(begin)
       const refused = Promise.withResolvers<void>()
+      // With it each try begins: the fifth comes after four that were refused.
       let tries = 0
-      const opening = database.store({ trace: () => ++tries === 5 && refused.resolve() })
+      const trace = (sql: string) => {
+        if (sql.includes('pragma_database_list') && ++tries === 5) refused.resolve()
+      }
+      const opening = database.store({ trace })
+      let isOpen = false
+      void opening.then(() => (isOpen = true))
       await Promise.race([refused.promise, opening])
+      assert.isFalse(isOpen)
       await holder.letGo()
       const store = await opening
       await store.commit([start('r1')])
@@ -45,17 +52,21 @@ test.group('SQLite while several open it', (group) => {
     assert.equal(await statusOf(store, 'r1'), 'pending')
   })
 
-  test('eight processes open a new file at the same moment', async ({ assert }) => {
+  test('eight processes open a new file at the same moment', async ({ assert, cleanup }) => {
     const script = new URL('./sqlite_opener.ts', import.meta.url)
-    const openers = Array.from(
-      { length: PROCESSES },
-      () => new TestProcess(script, [database.file])
-    )
-    const said = () => Promise.all(openers.map((opener) => opener.line()))
+    const openers: ForkedProcess<string>[] = []
+    cleanup(async () => void (await Promise.all(openers.map((opener) => opener.kill()))))
+    const said = (some = openers) => Promise.all(some.map((opener) => opener.heard()))
+    const fork = () => openers.push(new ForkedProcess(script, [database.file]))
+    // The first fills the cache of compiled code for the others.
+    fork()
     await said()
-    for (const opener of openers) opener.say('open')
+    while (openers.length < PROCESSES) fork()
+    await said(openers.slice(1))
+    for (const opener of openers) opener.tell('open')
     assert.deepEqual(await said(), Array(PROCESSES).fill('opened'))
-    for (const opener of openers) opener.say('close')
-    for (const opener of openers) assert.equal(await opener.ended(), 0)
+    for (const opener of openers) opener.tell('close')
+    await Promise.all(openers.map((opener) => opener.ended()))
+    for (const opener of openers) assert.equal(opener.exitCode, 0, opener.output)
   }).timeout(60_000)
 })
