@@ -5,6 +5,8 @@ import { Holder, untilWaiting } from '../stores/postgres_gate.ts'
 import { usePostgres } from '../stores/postgres_group.ts'
 
 const LEASE_MS = 30_000
+/** Longer than any test takes to let go of what recovery waits for. */
+const LOCK_MS = 10_000
 
 test.group('Parking beside others (PostgreSQL)', (group) => {
   let database: PostgresDatabase
@@ -14,7 +16,7 @@ test.group('Parking beside others (PostgreSQL)', (group) => {
 
   /** Recovery waits for the lock on a run, which a writer holds that does `before` and then lets go. */
   async function recoveredAfter(before: (holder: Holder) => Promise<unknown>) {
-    const store = await database.store()
+    const store = await database.store({ lockMs: LOCK_MS })
     const worker = { instance: 'w1', name: 'w1', leaseMs: LEASE_MS, descriptor: '{}' }
     await store.registerWorker({ ...worker, takeOver: false })
     await store.commit([startLeased('r')])

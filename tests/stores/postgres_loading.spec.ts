@@ -30,7 +30,7 @@ test.group('PostgreSQL loads', (group) => {
 
     const client = await database.client()
     const session = await PostgresSession.over(client as unknown as PgClient, {
-      ...{ trace: undefined, statementMs: 10_000, onEnd: () => {} },
+      ...{ trace: undefined, statementMs: 10_000, lockMs: 1_000, onEnd: () => {} },
     })
     const values = Array.from(load.matchAll(/\?/g), () => '["r1"]')
     const [result] = await session.run([{ sql: `explain (format json) ${load}`, values }])

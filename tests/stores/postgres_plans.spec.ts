@@ -44,7 +44,7 @@ test.group('PostgreSQL claims beside many sleepers', (group) => {
   async function planOf(options: string): Promise<PlanNode[]> {
     const client = await database.client()
     const session = await PostgresSession.over(client as unknown as PgClient, {
-      ...{ trace: undefined, statementMs: 10_000, onEnd: () => {} },
+      ...{ trace: undefined, statementMs: 10_000, lockMs: 1_000, onEnd: () => {} },
     })
     const { sql, values } = claimStatement({ owner: 'w1', claimKeys: KEYS, limit: 50 })
     const explain = { sql: `explain (${options}format json) ${sql}`, values }

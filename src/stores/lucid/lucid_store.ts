@@ -50,6 +50,8 @@ export interface LucidStoreOptions {
   direct?: string
   /** How long a write goes on trying while others hold the database, or it is away, in ms. Default 5,000. */
   busyLimitMs?: number
+  /** PostgreSQL: how long a statement waits for one lock, in ms; for tests. Default 1,000. */
+  lockMs?: number
   /** Called before each statement, with its SQL. */
   trace?: (sql: string) => void
   /** Told what works less well than it could. Default: a warning of the process. */
@@ -61,11 +63,11 @@ const SQLITE_CLIENT = 'better-sqlite3'
 
 /** By the driver of the connection; one that is unknown is refused when the store is opened. */
 function dialectFor(options: LucidStoreOptions, connection: string): Dialect {
-  const { db, direct = connection, busyLimitMs: limitMs = BUSY_LIMIT_MS, trace } = options
+  const { db, direct = connection, busyLimitMs: limitMs = BUSY_LIMIT_MS, trace, lockMs } = options
   const warn = options.warn ?? ((message: string) => process.emitWarning(message))
   const client = db.manager.get(connection)?.config.client ?? ''
   if (POSTGRES_CLIENTS.includes(client))
-    return new PostgresDialect({ db, connection, direct, limitMs, trace, warn })
+    return new PostgresDialect({ db, connection, direct, limitMs, trace, warn, lockMs })
   return new SqliteDialect({ db, connection, busyLimitMs: limitMs, trace })
 }
 

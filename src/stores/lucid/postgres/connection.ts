@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { E_ENGINE_STOPPED } from '../../../errors.ts'
 import type { PgClient } from './driver.ts'
 import { errorClass, PostgresDeadlineError } from './error_class.ts'
-import { type Backend, PostgresSession, STATEMENT_MS } from './session.ts'
+import { type Backend, LOCK_MS, PostgresSession, STATEMENT_MS } from './session.ts'
 
 export interface PostgresConnectionOptions {
   /** Opens a connection with the driver. */
@@ -11,6 +11,8 @@ export interface PostgresConnectionOptions {
   trace: ((sql: string) => void) | undefined
   /** How long a statement may take before the connection is dropped, in ms. Default 10,000. */
   statementMs?: number | undefined
+  /** How long a statement waits for one lock, in ms. Default 1,000. */
+  lockMs?: number | undefined
   /** Closes the connection when it has not been used for so long, in ms. Default: never. */
   idleMs?: number
   /** Prepares each new session before anybody uses it. */
@@ -99,7 +101,7 @@ export class PostgresConnection {
   async #newSession(): Promise<PostgresSession> {
     const opening = this.#options.openHandle() as Promise<PgClient>
     const client = await within(CONNECT_MS, opening)
-    const { trace, statementMs = STATEMENT_MS } = this.#options
+    const { trace, statementMs = STATEMENT_MS, lockMs = LOCK_MS } = this.#options
     const onEnd = () => {
       this.#lost = session.backend
       this.#options.onLost?.()
@@ -107,6 +109,7 @@ export class PostgresConnection {
     const session: PostgresSession = await PostgresSession.over(client, {
       trace,
       statementMs,
+      lockMs,
       onEnd,
     })
     return session

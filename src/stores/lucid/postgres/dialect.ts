@@ -34,6 +34,8 @@ export interface PostgresDialectOptions {
   warn: (message: string) => void
   /** How long a statement may take before its connection is dropped, in ms. Default 10,000. */
   statementMs?: number
+  /** How long a statement waits for one lock, in ms. Default 1,000. */
+  lockMs?: number | undefined
   /** False: every batch goes the way of those that touch tokens; for tests. Default true. */
   isFused?: boolean
 }
@@ -70,19 +72,19 @@ export class PostgresDialect implements Dialect {
 
   constructor(options: PostgresDialectOptions) {
     this.#options = options
-    const { trace, limitMs, statementMs } = options
+    const { trace, limitMs, statementMs, lockMs } = options
     this.#writing = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
       idleMs: WRITER_IDLE_MS,
-      ...{ trace, statementMs },
+      ...{ trace, statementMs, lockMs },
     })
     this.#waiting = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
-      ...{ trace, statementMs },
+      ...{ trace, statementMs, lockMs },
     })
     this.#claiming = new PostgresConnection({
       openHandle: () => this.#openHandle(options.direct),
-      ...{ trace, statementMs },
+      ...{ trace, statementMs, lockMs },
       onOpen: async (session) => {
         await this.#names.retake(session)
         await this.#listener.listenOn(session)

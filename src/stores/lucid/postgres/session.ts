@@ -5,8 +5,8 @@ import { errorClass, PostgresDeadlineError, thrownByDriver } from './error_class
 
 /** How long a statement may take, waits for locks included, in ms: default. */
 export const STATEMENT_MS = 10_000
-/** How long a statement waits for one lock, in ms: others of the batch wait with it. */
-const LOCK_MS = 1_000
+/** How long a statement waits for one lock, in ms, by default: others of the batch wait with it. */
+export const LOCK_MS = 1_000
 /** How long a transaction may stand still between its statements, in ms: less than a lease, whose rows it locks. */
 const IDLE_MS = 5_000
 /** What is added to the server's deadline before a server that says nothing counts as gone. */
@@ -20,7 +20,6 @@ const MAX_PREPARED = 500
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   application_name: 'durable',
-  lock_timeout: String(LOCK_MS),
   idle_in_transaction_session_timeout: String(IDLE_MS),
   default_transaction_isolation: 'read committed',
   plan_cache_mode: 'force_generic_plan',
@@ -33,16 +32,17 @@ const SETTINGS: Readonly<Record<string, string>> = {
 }
 
 /** Applies the settings to the session, unless a pooler lies between: there they would reach other clients. */
-const SET_UP = `select set_config('statement_timeout', $2, false), ${Object.entries(SETTINGS)
-  .map(([name, value]) => `set_config('${name}', '${value}', false)`)
-  .join(', ')},
+const SET_UP = `select set_config('statement_timeout', $2, false), set_config('lock_timeout', $3, false),
+  ${Object.entries(SETTINGS)
+    .map(([name, value]) => `set_config('${name}', '${value}', false)`)
+    .join(', ')},
   current_schema() as schema,
   (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started
   where pg_backend_pid() = $1`
 
 /** The same for one transaction of a pooled connection. */
 const SET_UP_TRANSACTION = `select set_config('statement_timeout', $1, true),
-  set_config('lock_timeout', '${LOCK_MS}', true),
+  set_config('lock_timeout', $2, true),
   set_config('idle_in_transaction_session_timeout', '${IDLE_MS}', true)`
 
 /** A statement whose values may be arrays, for `unnest`. */
@@ -65,6 +65,8 @@ export interface SessionOptions {
   trace: ((sql: string) => void) | undefined
   /** How long a statement may take, in ms. */
   statementMs: number
+  /** How long it may wait for one lock, in ms. */
+  lockMs: number
   /** Called once when the connection is gone, unless it was closed here. */
   onEnd: () => void
 }
@@ -102,7 +104,8 @@ export class PostgresSession {
     const session = new PostgresSession(client, options)
     client.on('error', () => session.#end())
     client.on('end', () => session.#end())
-    const query = { text: SET_UP, values: [client.processID, String(options.statementMs)] }
+    const limits = [String(options.statementMs), String(options.lockMs)]
+    const query = { text: SET_UP, values: [client.processID, ...limits] }
     const [result] = await session.#within([session.#client.query(query)])
     const found = result?.rows[0] as { schema: string | null; started: string } | undefined
     if (found && client.processID !== null) {
@@ -216,10 +219,10 @@ export class PostgresSession {
 
   #sendBegin(): Promise<PgResult>[] {
     const begin = this.#send(BEGIN)
-    const { statementMs } = this.#options
-    return this.isPooled
-      ? [begin, this.#client.query({ text: SET_UP_TRANSACTION, values: [String(statementMs)] })]
-      : [begin]
+    if (!this.isPooled) return [begin]
+    const { statementMs, lockMs } = this.#options
+    const values = [String(statementMs), String(lockMs)]
+    return [begin, this.#client.query({ text: SET_UP_TRANSACTION, values })]
   }
 
   /** A commit of a transaction that has failed answers ROLLBACK, without an error. */
