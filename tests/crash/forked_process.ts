@@ -11,7 +11,15 @@ import { fileURLToPath } from 'node:url'
  */
 const CACHE = mkdtempSync(join(tmpdir(), 'durable-compiled-'))
 process.on('exit', () => rmSync(CACHE, { recursive: true, force: true }))
-const EXEC_ARGV = ['--experimental-transform-types', '--disable-warning=ExperimentalWarning']
+const EXEC_ARGV = [
+  '--experimental-transform-types',
+  '--disable-warning=ExperimentalWarning',
+  // Loading modules is most of what a process does that is soon killed: no collection on the way, no links looked for.
+  '--min-semi-space-size=64',
+  '--max-semi-space-size=64',
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
+]
 
 /**
  * A process of its own that runs a script of the tests and exchanges messages with it. Everything that it writes is

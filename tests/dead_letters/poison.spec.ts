@@ -61,11 +61,11 @@ for (const kind of SQL_KINDS)
     for (const cap of [3, 5])
       for (const processes of [1, 3])
         for (const poisons of [1, 3])
-          trials.push({ cap, processes, poisons, healthy: { workMs: 40, sleepMs: 0 } })
+          trials.push({ cap, processes, poisons, healthy: { workMs: 20, sleepMs: 0 } })
     trials.push(
-      { cap: 3, processes: 1, poisons: 1, healthy: { workMs: 40, sleepMs: 20 } },
-      { cap: 3, processes: 1, poisons: 3, healthy: { workMs: 40, sleepMs: 20 } },
-      { cap: 3, processes: 3, poisons: 3, healthy: { workMs: 40, sleepMs: 20 }, concurrency: 20 }
+      { cap: 3, processes: 1, poisons: 1, healthy: { workMs: 20, sleepMs: 20 } },
+      { cap: 3, processes: 1, poisons: 3, healthy: { workMs: 20, sleepMs: 20 } },
+      { cap: 3, processes: 3, poisons: 3, healthy: { workMs: 20, sleepMs: 20 }, concurrency: 20 }
     )
 
     for (const { healthy, ...terms } of trials)
@@ -91,7 +91,7 @@ for (const kind of SQL_KINDS)
       assert,
     }) => {
       const ended = await trial(
-        { cap: 3, processes: 1, poisons: 1, healthy: { workMs: 40, sleepMs: 0 } },
+        { cap: 3, processes: 1, poisons: 1, healthy: { workMs: 20, sleepMs: 0 } },
         { workflow: HANGING, order: { watchdog: true, options: { leaseMs: 600, hangMs: 900 } } }
       )
       assert.isTrue(ended.healthy.every(({ status }) => status === 'completed'))

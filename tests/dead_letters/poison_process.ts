@@ -5,7 +5,7 @@ import { processApp } from '../engine/process_app.ts'
 import { registerPoison } from './poison_workflows.ts'
 import { connect, type DatabaseAddress } from './process_database.ts'
 
-/** How the process is set up: its only argument, as JSON. */
+/** How the process is set up: the one thing it is told. */
 export interface PoisonOrder {
   address: DatabaseAddress
   name: string
@@ -16,20 +16,23 @@ export interface PoisonOrder {
   env: Record<string, string>
 }
 
-const order = JSON.parse(process.argv[2] ?? '{}') as PoisonOrder
-const { address, name, watchdog, concurrency } = order
-Object.assign(process.env, order.env)
-const { db, store } = connect(address)
-const app = processApp(store, order.options)
-registerPoison(app.engine)
-const isCounted = !isUnderDevelopmentServer()
+/** Told once, so that a process may load its code before it is needed. */
+process.once('message', (order: PoisonOrder) => void obey(order))
 flushCompileCache()
-process.once('SIGTERM', () => void stop())
-await app.work({ name, watchdog, concurrency, isCounted })
-process.send?.('ready')
 
-async function stop() {
-  await app.close()
-  await db.manager.closeAll()
-  process.disconnect()
+async function obey({ address, name, watchdog, concurrency, env, options }: PoisonOrder) {
+  Object.assign(process.env, env)
+  const { db, store } = connect(address)
+  const app = processApp(store, options)
+  registerPoison(app.engine)
+  const isCounted = !isUnderDevelopmentServer()
+  process.once('SIGTERM', () => void stop())
+  await app.work({ name, watchdog, concurrency, isCounted })
+  process.send?.('ready')
+
+  async function stop() {
+    await app.close()
+    await db.manager.closeAll()
+    process.disconnect()
+  }
 }

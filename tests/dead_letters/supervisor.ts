@@ -15,7 +15,8 @@ export class Supervisor {
   /** How often a process was started again. */
   restarts = 0
   #database: ProcessDatabase
-  #processes = new Map<string, ForkedProcess<'ready'>>()
+  #forked = new Set<ForkedProcess<'ready'>>()
+  #newest = new Map<string, ForkedProcess<'ready'>>()
   #supervised: Promise<void>[] = []
   #isOver = false
 
@@ -39,14 +40,15 @@ export class Supervisor {
 
   /** One process that nobody starts again. Resolves once it claims. */
   async start(name: string, order: Order): Promise<ForkedProcess<'ready'>> {
-    const process = this.#fork(name, order)
+    const process = this.#fork()
+    this.#tell(process, name, order)
     await process.heard()
     return process
   }
 
   /** Kills the newest process of a name. */
   async kill(name: string): Promise<void> {
-    await this.#processes.get(name)?.kill()
+    await this.#newest.get(name)?.kill()
   }
 
   /** A run once it has ended. */
@@ -56,7 +58,7 @@ export class Supervisor {
 
   async close(): Promise<void> {
     this.#isOver = true
-    for (const process of this.#processes.values()) {
+    for (const process of this.#forked) {
       process.signal('SIGCONT')
       await process.kill()
     }
@@ -65,9 +67,13 @@ export class Supervisor {
     await this.#database.remove()
   }
 
+  /** The next process loads its code while the one before is at work. */
   async #keep(name: string, order: Order): Promise<void> {
+    let next = this.#fork()
     while (!this.#isOver) {
-      const process = this.#fork(name, order)
+      const process = next
+      next = this.#fork()
+      this.#tell(process, name, order)
       await process.ended()
       if (this.#isOver) return
       if (process.killedBy !== 'SIGKILL')
@@ -76,12 +82,17 @@ export class Supervisor {
     }
   }
 
-  #fork(name: string, order: Order): ForkedProcess<'ready'> {
+  #fork(): ForkedProcess<'ready'> {
+    const process = new ForkedProcess<'ready'>(SCRIPT)
+    this.#forked.add(process)
+    return process
+  }
+
+  #tell(process: ForkedProcess<'ready'>, name: string, order: Order): void {
     const { address } = this.#database
     const defaults = { watchdog: false, concurrency: 150, env: {}, options: {} }
     const full: PoisonOrder = { ...defaults, ...order, address, name }
-    const process = new ForkedProcess<'ready'>(SCRIPT, [JSON.stringify(full)])
-    this.#processes.set(name, process)
-    return process
+    process.tell(full)
+    this.#newest.set(name, process)
   }
 }
