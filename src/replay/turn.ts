@@ -16,7 +16,7 @@ import {
   type OutsideEvent,
   type StepTask,
 } from './operation.ts'
-import { RecordedHistory } from './recorded.ts'
+import { type Mismatch, RecordedHistory } from './recorded.ts'
 import { type BodyOutcome, parkedTerms, type TurnFault, type TurnState } from './turn_state.ts'
 import { type Wants, WantsBuffer } from './wants.ts'
 
@@ -169,7 +169,7 @@ export class Turn {
     this.#unlistened.add(call)
     this.#compensables.called(call)
     if (recorded?.state === 'mismatch') {
-      this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
+      this.#differ(recorded.mismatch)
       return promise
     }
     this.#open.set(call.seq, call)
@@ -187,8 +187,7 @@ export class Turn {
     const identity = this.#identify({ kind, name: kind })
     const recorded = identity && this.#recorded.match(identity)
     if (recorded?.state === 'ended') return recorded.record.output!
-    if (recorded?.state === 'mismatch')
-      this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
+    if (recorded?.state === 'mismatch') this.#differ(recorded.mismatch)
     const output = value()
     if (identity && !recorded) this.#wants.recordValue(identity, output)
     return output
@@ -318,6 +317,12 @@ export class Turn {
     this.#params.onSettled()
   }
 
+  /** The code does not fit the history, so that an end of the body, too, is none. */
+  #differ({ seq, asked, recorded }: Mismatch): void {
+    this.#body = null
+    this.#fail({ code: 'non_determinism', mismatch: { seq, asked, recorded } })
+  }
+
   #schedule(): void {
     if (this.#isScheduled || this.#isDiscarded || this.#fault) return
     this.#isScheduled = true
@@ -344,10 +349,7 @@ export class Turn {
 
   #replay(record: HistoryRecord): void {
     const call = this.#open.get(record.seq)
-    if (!call) {
-      const mismatch = this.#recorded.uncalled(record)
-      return this.#fail({ code: 'non_determinism', mismatch })
-    }
+    if (!call) return this.#differ(this.#recorded.uncalled(record))
     this.#recorded.advance()
     this.#isRepeating = true
     const outcome: Outcome =
@@ -423,10 +425,13 @@ export class Turn {
 
   #goOn(): void {
     const missed = this.#recorded.missed(this.#delivered)
-    if (missed) return this.#fail({ code: 'non_determinism', mismatch: missed })
+    if (missed) return this.#differ(missed)
     if (this.#recorded.next) return this.#schedule()
     if (this.#params.isUnwinding) return this.#params.onSettled()
-    for (const call of this.#fresh.splice(0)) this.#beginCall(call)
+    for (const call of this.#fresh.splice(0)) {
+      this.#beginCall(call)
+      if (this.#fault) return
+    }
     this.#collectDue()
     if (this.#arrivals.isReady) this.#schedule()
     else this.#params.onSettled()
@@ -447,18 +452,14 @@ export class Turn {
   /** The body has ended. What it asked for in its last window and did not wait for goes out with its end. */
   #conclude(body: BodyOutcome): void {
     const mismatch = this.#recorded.unreached()
-    if (mismatch) {
-      this.#body = null
-      return this.#fail({ code: 'non_determinism', mismatch })
-    }
+    if (mismatch) return this.#differ(mismatch)
     if (this.#params.isUnwinding) return this.#params.onSettled()
     const forgotten = [...this.#unlistened].find(({ promise }) => !promise.listened)
     if (body.status === 'completed' && forgotten)
       this.#body = { status: 'not_awaited', seq: forgotten.seq, name: forgotten.name }
     for (const call of this.#fresh.splice(0)) {
-      const begin = this.#beginOf(call)
-      if (begin.kind === 'wait' || begin.kind === 'done') this.#wants.startChildren(begin.children)
-      if (begin.kind === 'done') this.#wants.send(begin.signals)
+      this.#beginUnawaited(call)
+      if (this.#fault) return
     }
     for (const call of this.#open.values())
       if (isAtWork(call) && !this.#isOwed(call)) this.#wants.abandon(call)
@@ -492,11 +493,25 @@ export class Turn {
       case 'fetch':
         call.state = 'waiting'
         return this.#arrivals.inChildren(call.seq)
-      case 'mismatch': {
-        const { asked, recorded } = begin
-        const mismatch = { seq: call.seq, asked, recorded }
-        return this.#fail({ code: 'non_determinism', mismatch })
-      }
+      case 'mismatch':
+        return this.#differ({ ...begin, seq: call.seq })
+    }
+  }
+
+  /** Begins what a body asked for that has ended: nobody takes an outcome of it. */
+  #beginUnawaited(call: OpenCall): void {
+    const begin = this.#beginOf(call)
+    switch (begin.kind) {
+      case 'wait':
+        return this.#wants.startChildren(begin.children)
+      case 'done':
+        this.#wants.startChildren(begin.children)
+        return this.#wants.send(begin.signals)
+      case 'run':
+      case 'fetch':
+        return
+      case 'mismatch':
+        return this.#differ({ ...begin, seq: call.seq })
     }
   }
 

@@ -99,4 +99,61 @@ test.group('Mismatches', () => {
     const { state } = await played.settled()
     assert.deepEqual(mismatchOf(state), [1, null])
   })
+
+  const openChild = waiting({ seq: 0, kind: 'child', name: 'x', after: 0, target: 'run.child.0' })
+  const otherRun = {
+    seq: 0,
+    asked: 'child "x" of run other',
+    recorded: 'child "x" of run run.child.0',
+  }
+
+  const ends: Record<string, () => number> = {
+    ends: () => 1,
+    throws: () => {
+      throw new Error('no')
+    },
+  }
+  for (const [how, end] of Object.entries(ends))
+    test(`a wait that is not one of its call is a mismatch, though the body ${how} without waiting for it (P3)`, async ({
+      assert,
+    }) => {
+      const played = new PlayedTurn(
+        async (ctx) => {
+          void ctx.child('x', 1, 'other').catch(() => {})
+          return end()
+        },
+        { waits: [openChild] }
+      )
+      const { state, children } = await played.settled()
+      assert.deepEqual(state, {
+        kind: 'faulted',
+        fault: { code: 'non_determinism', mismatch: otherRun },
+      })
+      assert.deepEqual(children, [])
+    })
+
+  test('a turn that faults says so once, and begins nothing that was called beside it', async ({
+    assert,
+  }) => {
+    const played = new PlayedTurn(
+      (ctx) => Promise.all([ctx.child('x', 1, 'other'), ctx.localStep('a', () => 'a')]),
+      { waits: [openChild] }
+    )
+    const { state } = await played.settled()
+    await nextImmediate()
+    assert.deepEqual(mismatchOf(state), [0, otherRun.asked])
+    assert.equal(played.settlements, 1)
+  })
+
+  test('another id for a child that is started, whose start is not answered yet, is a mismatch (P3)', async ({
+    assert,
+  }) => {
+    const wait = { seq: 0, kind: 'start_child', name: 'x', after: 0, target: 'one' } as const
+    const played = new PlayedTurn((ctx) => ctx.startChild('x', 1, 'other'), {
+      waits: [waiting(wait)],
+    })
+    const { state, children } = await played.settled()
+    assert.deepEqual(mismatchOf(state), [0, 'start_child "x" of run other'])
+    assert.deepEqual(children, [])
+  })
 })

@@ -10,6 +10,8 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 export class PlayedTurn {
   readonly turn: Turn
   readonly ctx: WorkflowCtx
+  /** How often the turn has said that there is something to take. */
+  settlements = 0
   #settled = Promise.withResolvers<void>()
 
   constructor(
@@ -35,7 +37,10 @@ export class PlayedTurn {
       },
       monotonic: () => 0,
       fetchOutcomes: async () => past.outcomes ?? [],
-      onSettled: () => this.#settled.resolve(),
+      onSettled: () => {
+        this.settlements++
+        this.#settled.resolve()
+      },
     })
     this.ctx = new RunContext({
       turn: this.turn,
