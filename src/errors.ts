@@ -474,22 +474,30 @@ export interface RecordedFailure {
   details?: unknown
   stack?: string | undefined
   retryable?: boolean | undefined
+  runId?: string | undefined
   cause?: RecordedFailure | undefined
 }
 
-/** An error that is made of a record alone, its causes too: it shows nothing of this process. */
+/**
+ * The class of the causes of what a body catches, and the parent of what it catches: made of a record alone, so that it
+ * shows nothing of this process.
+ */
 export class RecordedError extends Error {
   readonly code: string | undefined
   readonly details: unknown
   /** False when the failure was a `FatalError`; undefined when the thrown error did not say. */
   readonly retryable: boolean | undefined
+  /** The child run whose failure it is; undefined when it is not one of a child. */
+  readonly runId: string | undefined
 
-  constructor({ name, message, code, details, stack, retryable, cause }: RecordedFailure) {
+  constructor(failure: RecordedFailure) {
+    const { name, message, code, details, stack, retryable, runId, cause } = failure
     super(message, cause && { cause: new RecordedError(cause) })
     this.name = name
     this.code = code
     this.details = details
     this.retryable = retryable
+    this.runId = runId
     this.stack = stack ?? `${name}: ${message}`
   }
 }
@@ -514,17 +522,20 @@ export class StepError extends OperationError {}
 /** No signal came in time: the wait's `timeout` has passed. Its code is `signal_timeout`. */
 export class SignalTimeoutError extends OperationError {}
 
-/** A child run did not complete. `code` is the child's own, so that the parent's routes match it. */
+/**
+ * A child run did not complete, or could not be started. `code` is the child's own, so that the parent's routes match it,
+ * or `run_id_taken`.
+ */
 export class ChildError extends OperationError {
-  readonly runId: string
+  /** The child; of `run_id_taken` the other run, which has its id. */
+  declare readonly runId: string
   readonly status: 'failed' | 'cancelled' | 'dead'
 
   constructor(
     failure: RecordedFailure,
     child: { runId: string; status: 'failed' | 'cancelled' | 'dead'; attempts: number }
   ) {
-    super(failure, child.attempts)
-    this.runId = child.runId
+    super({ ...failure, runId: child.runId }, child.attempts)
     this.status = child.status
   }
 }

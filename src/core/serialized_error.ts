@@ -1,4 +1,4 @@
-import { ChildError, E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD, RECORDED_AS } from '../errors.ts'
+import { E_PAYLOAD_TOO_LARGE, E_UNREADABLE_PAYLOAD, RECORDED_AS, RecordedError } from '../errors.ts'
 import { decode, DEFAULT_MAX_PAYLOAD_BYTES, encode } from './payload.ts'
 
 /** A failure as it is recorded. The same fields on every road to failure. */
@@ -17,6 +17,11 @@ export interface SerializedError {
   runId?: string
   /** At most 5 deep. */
   cause?: SerializedError
+}
+
+/** Details of `run_id_taken`, where it is the failure of no child: the run that has the id. */
+export interface TakenId {
+  runId: string
 }
 
 const MAX_CAUSES = 5
@@ -119,6 +124,12 @@ function serializeNonError(thrown: unknown): SerializedError {
   return result
 }
 
+/** The child whose failure it is. Where its id was taken there is none: the run that the error names is another one. */
+function childOf({ code, details, runId }: RecordedError): string | undefined {
+  const isTaken = code === 'run_id_taken' && (details as TakenId | undefined)?.runId === runId
+  return isTaken ? undefined : runId
+}
+
 function serialize(thrown: unknown, causesLeft: number): SerializedError {
   if (!isError(thrown)) return serializeNonError(thrown)
 
@@ -138,7 +149,8 @@ function serialize(thrown: unknown, causesLeft: number): SerializedError {
   const retryable = retryableOf(thrown, code)
   if (retryable !== undefined) result.retryable = retryable
 
-  if (thrown instanceof ChildError) result.runId = thrown.runId
+  const runId = thrown instanceof RecordedError ? childOf(thrown) : undefined
+  if (runId !== undefined) result.runId = runId
 
   const cause = read(thrown, 'cause')
   if (cause !== undefined && causesLeft > 0) result.cause = serialize(cause, causesLeft - 1)

@@ -243,4 +243,16 @@ test.group('what a body catches', () => {
     const record = serializeError(new InvalidLine('line 3', [1]))
     assert.deepEqual(serializeError(new StepError(record, 4)), record)
   })
+
+  test('a ChildError among the causes names its child, also once it has been recorded', ({
+    assert,
+  }) => {
+    const child = { runId: 'p.child.1', status: 'failed', attempts: 1 } as const
+    const thrown = new Error('no line', {
+      cause: new ChildError({ name: 'X', message: 'm' }, child),
+    })
+    const record = serializeError(thrown)
+    assert.equal(record.cause?.runId, 'p.child.1')
+    assert.deepEqual(serializeError(new StepError(record, 1)), record)
+  })
 })

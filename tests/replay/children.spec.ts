@@ -58,6 +58,31 @@ test.group('Outcomes of children', (group) => {
     assert.deepEqual(await endedAs(outcomes, 'failFast'), { status: 'completed', value: [0, 1] })
   })
 
+  test('an id that another run has is the failure of no child; the run that has it is in the details', async ({
+    assert,
+  }) => {
+    const caught: unknown[] = []
+    await deployments.deploy({
+      main: (ctx) => ctx.child('middle', null),
+      middle: async (ctx) => {
+        await ctx.startChild('bystander', null, 'order-1').catch((error) => caught.push(error))
+        await ctx.child('bystander', null, 'order-1')
+      },
+      bystander: (ctx) => ctx.waitForSignal('go'),
+    })
+    await deployments.engine.start('bystander', null, 'order-1')
+    const run = await deployments.start()
+    const middle = await deployments.engine.getRun('run.child.0')
+    const records = await deployments.records('run.child.0')
+    const failure = { code: 'run_id_taken', details: { runId: 'order-1' } }
+    assert.containsSubset(caught, [{ ...failure, runId: 'order-1' }])
+    for (const error of [middle!.error, ...records.map((record) => record.error)]) {
+      assert.containsSubset(error, failure)
+      assert.notProperty(error, 'runId')
+    }
+    assert.containsSubset(run.error, { ...failure, runId: 'run.child.0' })
+  })
+
   test('a run that waits for children is resumed though the store cannot be asked about them at first (P9)', async ({
     assert,
   }) => {

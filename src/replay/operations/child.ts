@@ -1,7 +1,12 @@
 import type { NewChild } from '../../core/change_set.ts'
 import type { ChildOutcome } from '../../core/history.ts'
 import { decode, encode } from '../../core/payload.ts'
-import { decodeError, encodeError, type SerializedError } from '../../core/serialized_error.ts'
+import {
+  decodeError,
+  encodeError,
+  type SerializedError,
+  type TakenId,
+} from '../../core/serialized_error.ts'
 import { isTerminal } from '../../core/run.ts'
 import { ChildError, E_RESULT_IN_BODY } from '../../errors.ts'
 import type { ChildHandle } from '../../types/context.ts'
@@ -115,12 +120,12 @@ function handleOf(runId: string): ChildHandle {
 
 /** What a body catches, made of what `outcomeOfChild` recorded. */
 export function childError(recorded: string): ChildError {
-  const { runId, status, ...error } = decodeError(recorded) as ChildFailure
+  const { status, ...error } = decodeError(recorded) as ChildFailure
+  const runId = error.runId ?? (error.details as TakenId).runId
   return new ChildError(error, { runId, status, attempts: 1 })
 }
 
 interface ChildFailure extends SerializedError {
-  runId: string
   status: ChildError['status']
 }
 
@@ -146,14 +151,15 @@ export function outcomeOfChild(child: ChildOutcome, workflow: string): Outcome |
   }
 }
 
-/** The outcome of a child whose id another run has. */
+/** The outcome of a child whose id another run has. It names no child: there is none. */
 export function idTaken(runId: string): Outcome {
+  const details: TakenId = { runId }
   return failure({
     name: 'ChildError',
     message: `The run id "${runId}" belongs to another run. Pass another id, or none`,
     code: 'run_id_taken',
     retryable: false,
-    runId,
+    details,
     status: 'failed',
   })
 }
