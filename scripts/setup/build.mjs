@@ -75,6 +75,7 @@ export async function build() {
   const hash = sourcesHash()
   const next = join(cacheFolder, `build.${process.pid}`)
   const previous = join(cacheFolder, `previous.${process.pid}`)
+  const stamp = join(cacheFolder, `stamp.${process.pid}`)
   mkdirSync(cacheFolder, { recursive: true })
   try {
     const result = await compile(next)
@@ -85,7 +86,9 @@ export async function build() {
       renameSync(buildFolder, previous)
     }
     renameSync(next, buildFolder)
-    writeFileSync(stampFile, hash)
+    // A new file in place of the old one, which may be a link that another clone has too.
+    writeFileSync(stamp, hash)
+    renameSync(stamp, stampFile)
     return result
   } finally {
     rmSync(next, { recursive: true, force: true })
