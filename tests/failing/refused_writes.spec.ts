@@ -19,7 +19,6 @@ const CONSTRAINTS = {
         begin select raise(abort, 'violates a constraint'); end`
     ),
   PostgreSQL: (table: string, column: string) => [
-    `alter table ${table} drop constraint if exists storable_${column}`,
     `alter table ${table} add constraint storable_${column}
       check (coalesce(${column}, '') not like '%unstorable%')`,
   ],

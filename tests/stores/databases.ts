@@ -19,7 +19,10 @@ export const KINDS: readonly DatabaseKind[] = ['memory', ...SQL_KINDS]
 export interface TestDatabase {
   /** A connection of its own. `trace` is called with what is sent to the database, where there is such a text. */
   connect(trace?: (sql: string) => void): Promise<Store>
-  /** Statements of a test's own, for what no store does; there are none for a database in memory. */
+  /**
+   * Statements of a test's own, for what no store does; there are none for a database in memory. They may change its
+   * tables: no other test gets it.
+   */
   run(sql: string): Promise<void>
   /** Called when the test is over. */
   remove(): Promise<void>
@@ -45,10 +48,15 @@ export async function emptyDatabase(kind: DatabaseKind): Promise<TestDatabase> {
     }
     case 'PostgreSQL': {
       const database = emptied.pop() ?? (await PostgresDatabase.create())
+      let isAltered = false
       return {
         connect: (trace) => database.store(trace ? { trace } : {}),
-        run: (sql) => database.db.rawQuery(sql),
+        run: (sql) => {
+          isAltered = true
+          return database.db.rawQuery(sql)
+        },
         remove: async () => {
+          if (isAltered) return database.remove()
           await database.clear()
           emptied.push(database)
         },
