@@ -13,6 +13,7 @@ import {
 } from '../src/commands/run_details.ts'
 import { waitingFor } from '../src/commands/waiting_for.ts'
 import { errorLine } from '../src/core/error_line.ts'
+import { claimKey, claimKeyInWords } from '../src/core/name.ts'
 import { isTerminal, type RunSummary } from '../src/core/run.ts'
 import type { SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
@@ -41,8 +42,8 @@ function phaseInWords({ phase, status }: WorkflowRun): string | null {
   }
 }
 
-function unservedInWords({ workflow, version, namespace }: WorkflowRun): string {
-  return `none: no live worker serves "${workflow}" version "${version}" in namespace "${namespace}"`
+function unservedInWords({ namespace, workflow, version }: WorkflowRun): string {
+  return `no live worker that knows ${claimKeyInWords(claimKey(namespace, workflow, version))}`
 }
 
 function handlerInWords({ runId, workflow, status, errorCode, isRetired }: HandlerRun): string {
@@ -94,7 +95,8 @@ export default class DurableShow extends DurableCommand {
       ['parent', parent && `${parent.runId}, operation ${parent.seq}, index ${parent.index}`],
       ['handles', handles && handledInWords(handles)],
       ...handlers.map((handler): [string, string] => ['handled by', handlerInWords(handler)]),
-      ['worker', isServed === false ? unservedInWords(run) : run.owner],
+      ['worker', run.owner],
+      ['served by', isServed === false ? unservedInWords(run) : null],
       ['recoveries', run.recoveryAttempts > 0 ? String(run.recoveryAttempts) : null],
       ['created', readableInstant(run.createdAt)],
       ['started', readableInstant(run.startedAt)],

@@ -1,3 +1,4 @@
+import type { Store } from '../contracts/store.ts'
 import { claimKey } from '../core/name.ts'
 import { isTerminal, type RunSummary } from '../core/run.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
@@ -35,11 +36,16 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
   for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
     childCounts.set(seq, countChildren(await store.childStates({ runId, seq })))
   const handlers = await readHandlers(engine, { run, history: records })
-  const { workflow, version, namespace, status } = run
-  const key = claimKey(namespace, workflow, version)
-  const served = await servedKeys(store)
-  const isServed = isTerminal(status) ? null : served.has(key)
+  const isServed = isTerminal(run.status) ? null : await isServedNow(store, run)
   return { run, history: records, waits, childCounts, handlers, isServed }
+}
+
+async function isServedNow(
+  store: Store,
+  { namespace, workflow, version }: WorkflowRun
+): Promise<boolean> {
+  const served = await servedKeys(store)
+  return served.has(claimKey(namespace, workflow, version))
 }
 
 /** Every run that a run has started, in the order in which it did. */

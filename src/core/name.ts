@@ -102,3 +102,9 @@ export function isSuspectKey(key: string): boolean {
 export function ordinaryKey(key: string): string {
   return isSuspectKey(key) ? key.slice(1) : key
 }
+
+/** What a worker has to know to claim by a key, as messages say it. */
+export function claimKeyInWords(key: string): string {
+  const [namespace, workflow, version] = ordinaryKey(key).split(' ')
+  return `workflow "${workflow}" version "${version}" in namespace "${namespace}"`
+}

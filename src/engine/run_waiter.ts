@@ -1,6 +1,7 @@
 import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import type { RunStanding, StoredRun } from '../contracts/store.ts'
 import { decode } from '../core/payload.ts'
+import { claimKeyInWords } from '../core/name.ts'
 import { isTerminal, type RunStatus } from '../core/run.ts'
 import {
   E_ENGINE_STOPPED,
@@ -195,9 +196,7 @@ export class RunWaiter {
     const [run] = await store.statusesOf([runId])
     if (run?.status !== 'pending') return null
     const served = await servedKeys(store)
-    const [namespace, workflow, version] = run.claimKey.split(' ')
-    const needs = `workflow "${workflow}" version "${version}" in namespace "${namespace}"`
-    return served.has(run.claimKey) ? null : new E_NO_WORKER([runId, needs])
+    return served.has(run.claimKey) ? null : new E_NO_WORKER([runId, claimKeyInWords(run.claimKey)])
   }
 }
 

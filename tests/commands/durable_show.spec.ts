@@ -1,5 +1,7 @@
 import { test } from '@japa/runner'
 import DurableShow from '../../commands/durable_show.ts'
+import { claimKey } from '../../src/core/name.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
 import { commandApp, work } from './command_app.ts'
@@ -147,7 +149,8 @@ test.group('durable:show', () => {
       const command = await ace.create(DurableShow, ['shown'])
       await command.exec()
     }
-    const unserved = /worker +none: no live worker serves "commands.waiting" version "3"/g
+    const unserved =
+      /^served by +no live worker that knows workflow "commands\.waiting" version "3" in namespace "default"$/gm
     await show()
     const worker = new DurableWorker({ engine })
     await worker.start()
@@ -156,6 +159,51 @@ test.group('durable:show', () => {
     assert.lengthOf(printed().match(unserved) ?? [], 1)
     await show()
     assert.lengthOf(printed().match(unserved) ?? [], 2)
+  })
+
+  test('a run that is executing names its worker, though none is known to serve it', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.executing', '1', (ctx) => ctx.waitForSignal('go'))
+    await engine.start(ref, null, 'shown')
+    const store = await internalsOf(engine).store()
+    // As by another version of the package, which announces what it serves in a form of its own.
+    const worker = { instance: 'later:1#a', name: 'later:1', leaseMs: 1_000, descriptor: '{}' }
+    await store.registerWorker({ ...worker, takeOver: false })
+    const claimKeys = [claimKey('default', 'commands.executing', '1')]
+    await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
+
+    const command = await ace.create(DurableShow, ['shown'])
+    await command.exec()
+    assert.match(printed(), /^status +running$/m)
+    assert.match(printed(), /^worker +later:1#a$/m)
+    assert.match(printed(), /^served by +no live worker/m)
+  })
+
+  test('of a run that has ended nothing is said of workers, nor asked', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.ended', '1', async () => 'done')
+    await engine.start(ref, null, 'shown')
+    await work(application)
+    const store = await internalsOf(engine).store()
+    store.listWorkers = () => Promise.reject(new Error('The workers were read'))
+
+    const command = await ace.create(DurableShow, ['shown'])
+    await command.exec()
+    command.assertSucceeded()
+    assert.match(printed(), /^status +completed$/m)
+    assert.notMatch(printed(), /^(worker|served by) /m)
   })
 
   test('a run that does not exist ends with exit code 1', async ({ assert, fs, cleanup }) => {
