@@ -390,6 +390,11 @@ export const E_ENGINE_STOPPED = createError(
   'E_ENGINE_STOPPED'
 )
 
+export const E_INTERNAL = createError<[what: string]>(
+  'A fault in durable itself: %s. Please report it with this stack and the version of the package',
+  'E_INTERNAL'
+)
+
 /* ---------- failures ---------- */
 
 /** What can be read of an error after one of the guards (`InvalidLine.is(error)`) has matched it. */

@@ -1,11 +1,10 @@
-import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
+import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, AnswerTo, Write } from '../core/change_set.ts'
 import type { StepOutcome } from '../core/dispatch.ts'
-import type { RunStore } from '../contracts/store.ts'
-import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../errors.ts'
+import type { Flush, RunStore } from '../contracts/store.ts'
+import { E_ENGINE_STOPPED, E_INTERNAL, E_TOO_MANY_WRITES } from '../errors.ts'
 import type { RunNews } from './news.ts'
-import type { EngineLogger } from './run_logger.ts'
 
 const MAX_BATCH = 500
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024
@@ -28,9 +27,6 @@ interface Queued {
 export interface CommitQueueParams {
   store: () => Promise<RunStore>
   news: RunNews
-  log: EngineLogger
-  /** After how long a write on which our own code failed is tried again, in ms. Default 2,000. */
-  faultRetryMs?: number
 }
 
 /**
@@ -38,27 +34,21 @@ export interface CommitQueueParams {
  * The writes of one event-loop turn share a batch; but to a store elsewhere that was idle goes half of them, so that it
  * works on one half while this process works on the other. While the database is away, a turn's writes are kept and sent
  * again, since they are refused there if the lease has gone meanwhile; writes of callers are rejected with the
- * driver's error. A batch on which our own code fails is sent write by write, so that the fault holds up only the one
- * that has it.
+ * driver's error. A batch on which our own code fails is sent write by write, and the one that has the fault is
+ * rejected with it, of whomever it is: it would fail again.
  */
 export class CommitQueue {
   #store: () => Promise<RunStore>
   #news: RunNews
-  #log: EngineLogger
-  #faultRetryMs: number
   #queue: Queued[] = []
   /** Of what is queued or in flight. */
   #characters = 0
   #flushing: Promise<void> | null = null
-  /** Writes of turns on which our own code fails, until they are tried again. */
-  #faulty = new Map<Queued, NodeJS.Timeout>()
   #isClosed = false
 
   constructor(params: CommitQueueParams) {
     this.#store = params.store
     this.#news = params.news
-    this.#log = params.log
-    this.#faultRetryMs = params.faultRetryMs ?? LAST_RETRY_MS
   }
 
   /** Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits. */
@@ -71,7 +61,8 @@ export class CommitQueue {
     this.#characters += characters
     // A store answers each write in kind, and one that was held with what it came to.
     const answered = resolve as Queued['resolve']
-    this.#enqueue({ write, characters, isAlone: false, resolve: answered, reject })
+    this.#queue.push({ write, characters, isAlone: false, resolve: answered, reject })
+    this.#flushing ??= this.#flush()
     return promise
   }
 
@@ -88,14 +79,7 @@ export class CommitQueue {
   async close(graceMs: number): Promise<void> {
     await this.idle(graceMs)
     this.#isClosed = true
-    for (const timer of this.#faulty.values()) clearTimeout(timer)
-    this.#refuse([...this.#queue.splice(0), ...this.#faulty.keys()], new E_ENGINE_STOPPED())
-    this.#faulty.clear()
-  }
-
-  #enqueue(queued: Queued): void {
-    this.#queue.push(queued)
-    this.#flushing ??= this.#flush()
+    this.#refuse(this.#queue.splice(0), new E_ENGINE_STOPPED())
   }
 
   async #whileFlushing(signal: AbortSignal): Promise<void> {
@@ -117,22 +101,32 @@ export class CommitQueue {
       await new Promise((resolve) => setImmediate(resolve))
       const batch = this.#nextBatch(isIdleElsewhere ? Math.ceil(this.#queue.length / 2) : MAX_BATCH)
       isIdleElsewhere = false
+      let flush: Flush
       try {
-        const { answers, news } = await store.commit(batch.map(({ write }) => write))
-        for (const { characters } of batch) this.#characters -= characters
-        batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
-        // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
-        setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
-        failures = 0
+        flush = await store.commit(batch.map(({ write }) => write))
       } catch (error) {
-        if (isOwnFault(error)) {
-          this.#takeApart(batch, error)
-          continue
+        if (isOwnFault(error)) this.#takeApart(batch, error)
+        else {
+          this.#keepTurns(batch, error)
+          await delay(Math.min(FIRST_RETRY_MS * 2 ** failures++, LAST_RETRY_MS))
         }
-        this.#keepTurns(batch, error)
-        await delay(Math.min(FIRST_RETRY_MS * 2 ** failures++, LAST_RETRY_MS))
+        continue
       }
+      this.#settle(batch, flush)
+      failures = 0
     }
+  }
+
+  /** The batch has been applied: whatever is wrong with the answers, it is not sent again. */
+  #settle(batch: readonly Queued[], { answers, news }: Flush): void {
+    if (answers.length !== batch.length) {
+      const what = `the store has given ${answers.length} answers to ${batch.length} writes`
+      return this.#refuse(batch, new E_INTERNAL([what]))
+    }
+    for (const { characters } of batch) this.#characters -= characters
+    batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
+    // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
+    setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
   }
 
   async #opened(): Promise<RunStore | null> {
@@ -165,21 +159,11 @@ export class CommitQueue {
     return this.#queue.splice(0, count)
   }
 
-  /** Sends the writes of a batch one by one; the one at fault keeps nobody waiting but its own run. */
-  #takeApart(batch: Queued[], err: unknown): void {
-    const [only, ...others] = batch
-    if (others.length > 0) {
-      for (const queued of batch) queued.isAlone = true
-      this.#queue.unshift(...batch)
-    } else if (only?.write.type === 'turn' && !this.#isClosed) {
-      const { runId } = only.write
-      this.#log.error({ err, runId }, 'A fault of durable in a write of this run; trying again')
-      const again = () => {
-        this.#faulty.delete(only)
-        this.#enqueue(only)
-      }
-      this.#faulty.set(only, setTimeout(again, this.#faultRetryMs))
-    } else this.#refuse(batch, err)
+  /** Sends the writes of a batch one by one; the one at fault is rejected. */
+  #takeApart(batch: Queued[], error: unknown): void {
+    if (batch.length === 1) return this.#refuse(batch, error)
+    for (const queued of batch) queued.isAlone = true
+    this.#queue.unshift(...batch)
   }
 
   #keepTurns(batch: readonly Queued[], error: unknown): void {

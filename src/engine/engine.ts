@@ -93,7 +93,7 @@ export class WorkflowEngine {
     const store = () => this.#open()
     this.#environment = { registry, maker, logger, origin: options.origin, inDevelopment }
     this.#stopAdopting = adoptDeclaredSteps(registry, maker)
-    const commits = new CommitQueue({ store, news, log: logger })
+    const commits = new CommitQueue({ store, news })
     const { transport } = deps
     const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
     const events = new RunEventEmitter(onError)

@@ -82,8 +82,17 @@ export class LeaseCheck {
       const since = seen?.token === token ? seen.since : now
       this.#unknown.set(runId, { token, since })
       if (now - since < leaseMs) continue
-      log.warn(`Released run "${runId}", which this worker held without knowing of it`)
-      await release(run)
+      try {
+        await release(run)
+        log.warn(`Released run "${runId}", which this worker held without executing it`)
+      } catch (err) {
+        // It keeps no other run from its release, and is not tried again at every look.
+        this.#unknown.set(runId, { token, since: now })
+        log.warn(
+          { err },
+          `Run "${runId}", which this worker holds without executing it, could not be released; trying again later`
+        )
+      }
     }
   }
 }

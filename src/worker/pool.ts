@@ -186,9 +186,23 @@ export class RunPool implements LeasedRuns {
       else await this.#handBack(row, resident)
     } catch (err) {
       log.error({ err, runId: row.id }, 'A run could not be executed; it is offered again later')
-      await new RunWriter(row, this.#params.context).block({}, serializeError(err)).catch(() => {})
+      await this.#block(row, { loaded, error: err })
     }
     this.#freeSlot(row)
+  }
+
+  async #block(row: RunRow, why: { loaded: LoadedRun | null; error: unknown }): Promise<void> {
+    const writer = new RunWriter(row, this.#params.context)
+    if (why.loaded) writer.clock.read(why.loaded.now)
+    try {
+      await writer.block({}, serializeError(why.error))
+    } catch (err) {
+      this.#params.context.log.error(
+        { err, runId: row.id },
+        'The run could not be blocked either: it stays with this worker without being executed, and is handed back ' +
+          'after a lease or when the worker stops'
+      )
+    }
   }
 
   /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */

@@ -3,12 +3,11 @@ import type { Flush } from '../../src/contracts/store.ts'
 import type { AnswerTo, StartWrite, Write } from '../../src/core/change_set.ts'
 import { CommitQueue } from '../../src/engine/commit_queue.ts'
 import { RunNews } from '../../src/engine/news.ts'
-import { E_ENGINE_STOPPED, E_TOO_MANY_WRITES } from '../../src/errors.ts'
+import { E_ENGINE_STOPPED, E_INTERNAL, E_TOO_MANY_WRITES } from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { storedRun } from '../worker/stored_run.ts'
-import { LogCapture } from './durable_app.ts'
 
 /** Notes its batches, each of which waits to be let through. */
 class GatedStore extends MemoryStore {
@@ -18,16 +17,20 @@ class GatedStore extends MemoryStore {
   readonly failures: Error[] = []
   /** Run of a write on which the code of the store fails. */
   broken: string | null = null
+  /** Applies what it gives no answer to. */
+  forgets = false
   #answers: (() => void)[] = []
   #isOpen = false
 
   override async commit(writes: readonly Write[]): Promise<Flush> {
     const failure = this.failures.shift()
     if (failure) throw failure
-    if (writes.some((write) => idOf(write) === this.broken)) throw new TypeError('not a function')
+    if (this.broken !== null && writes.some((write) => idOf(write) === this.broken))
+      throw new TypeError('not a function')
     this.batches.push(writes.map((write) => (write.type === 'start' ? write.run.id : write.type)))
     if (!this.#isOpen) await new Promise<void>((resolve) => this.#answers.push(resolve))
-    return super.commit(writes)
+    const flush = await super.commit(writes)
+    return this.forgets ? { ...flush, answers: [] } : flush
   }
 
   /** Every batch goes through from now on. */
@@ -52,16 +55,9 @@ const start = (id: string): StartWrite => storedRun('one', { id })
 test.group('The commit queue', (group) => {
   let store: GatedStore
   let queue: CommitQueue
-  let log: LogCapture
   group.each.setup(() => {
     store = new GatedStore(new MemoryDatabase())
-    log = new LogCapture()
-    queue = new CommitQueue({
-      store: async () => store,
-      news: new RunNews(),
-      log,
-      faultRetryMs: 5,
-    })
+    queue = new CommitQueue({ store: async () => store, news: new RunNews() })
   })
 
   test('sends half of what waits to an idle store elsewhere, and the rest with what came meanwhile: the one works while the other does', async ({
@@ -124,7 +120,7 @@ test.group('The commit queue', (group) => {
         if (openings++ === 0) throw refused
         return new MemoryStore(new MemoryDatabase())
       }
-      queue = new CommitQueue({ store: openStore, news: new RunNews(), log })
+      queue = new CommitQueue({ store: openStore, news: new RunNews() })
       const first = queue.write(start('a')).catch((error: unknown) => error)
       for (let microtask = 0; microtask < moment; microtask++) await null
       const late = queue.write(start('b')).then(
@@ -155,34 +151,34 @@ test.group('The commit queue', (group) => {
     )
   })
 
-  test('a write on which our own code fails holds up no other: the one of a caller is refused, the one of a turn is logged and tried again', async ({
+  test('a write on which our own code fails is rejected, of a turn too, and holds up no other', async ({
     assert,
   }) => {
     store.letThrough()
     store.broken = 'bad'
-    const ofCaller = queue.write(start('bad')).catch((error: unknown) => error)
-    const others = ['a', 'b'].map((id) => queue.write(start(id)))
-    const ofTurn = queue.write(turn({ id: 'bad', token: 1 }))
-    const answers = await Promise.all(others)
-    assert.deepEqual(
-      answers.map(({ type }) => type),
-      ['started', 'started']
-    )
-    assert.instanceOf(await ofCaller, TypeError)
-    while (log.lines.length < 3) await new Promise((resolve) => setImmediate(resolve))
-    assert.include(log.lines[0]?.args[0], { runId: 'bad' })
+    const writes = [start('bad'), start('a'), turn({ id: 'bad', token: 1 }), start('b')]
+    const results = await Promise.allSettled(writes.map((write) => queue.write(write)))
+    const [ofCaller, , ofTurn] = results
+    for (const result of [ofCaller, ofTurn])
+      assert.instanceOf(result?.status === 'rejected' && result.reason, TypeError)
+    assert.deepEqual(store.batches, [['a'], ['b']])
+    await queue.idle()
     store.broken = null
-    const answer = await ofTurn
-    assert.equal(answer.type, 'lost')
+    const again = await queue.write(start('bad'))
+    assert.equal(again.type, 'started')
   })
 
-  test('that is closed gives up a write on which our own code fails', async ({ assert }) => {
+  test('writes that are applied and not answered are rejected, and not sent again', async ({
+    assert,
+  }) => {
+    store.isElsewhere = false
     store.letThrough()
-    store.broken = 'bad'
-    const kept = queue.write(turn({ id: 'bad', token: 1 })).catch((error: unknown) => error)
-    while (log.lines.length === 0) await new Promise((resolve) => setImmediate(resolve))
-    await queue.close(5)
-    assert.instanceOf(await kept, E_ENGINE_STOPPED)
+    store.forgets = true
+    const writes = ['a', 'b'].map((id) => queue.write(start(id)))
+    const results = await Promise.allSettled(writes)
+    for (const result of results)
+      assert.instanceOf(result.status === 'rejected' && result.reason, E_INTERNAL)
+    assert.deepEqual(store.batches, [['a', 'b']])
   })
 
   test('that is closed while the database does not answer refuses what waits, and what comes later', async ({

@@ -25,6 +25,8 @@ class Scene {
   /** Runs that have a slot and are not executed yet, or not any more. */
   waiting: string[] = []
   released: [string, number][] = []
+  /** Of the runs that cannot be released. */
+  unwritable: string[] = []
   discarded: string[] = []
   warnings: string[] = []
   asked = 0
@@ -48,8 +50,11 @@ class Scene {
       discardRun: (runId) => void this.discarded.push(runId),
     },
     leaseMs: LEASE_MS,
-    release: async ({ runId, token }) => void this.released.push([runId, token]),
-    log: { warn: (message: unknown) => void this.warnings.push(String(message)) },
+    release: async ({ runId, token }) => {
+      if (this.unwritable.includes(runId)) throw new Error('no')
+      this.released.push([runId, token])
+    },
+    log: { warn: (...args: unknown[]) => void this.warnings.push(String(args.at(-1))) },
     monotonic: () => this.now,
   })
 
@@ -71,6 +76,24 @@ test.group('What a worker holds and what it executes', () => {
     await scene.look({ after: 1 })
     assert.deepEqual(scene.released, [['r', 3]])
     assert.match(scene.warnings.join(), /"r"/)
+  })
+
+  test('a run that cannot be released keeps no other from it, and is tried again after another lease', async ({
+    assert,
+  }) => {
+    const scene = new Scene()
+    scene.held = [standing('bad'), standing('good')]
+    scene.unwritable = ['bad']
+    await scene.look({ after: 0 })
+    await scene.look({ after: LEASE_MS })
+    assert.deepEqual(scene.released, [['good', 1]])
+    assert.match(scene.warnings.join(), /"bad".* could not be released/)
+    scene.held = [standing('bad')]
+    scene.unwritable = []
+    await scene.look({ after: LEASE_MS - 1 })
+    assert.lengthOf(scene.released, 1)
+    await scene.look({ after: 1 })
+    assert.deepEqual(scene.released.at(-1), ['bad', 1])
   })
 
   test('a run that was claimed again meanwhile has a whole lease again', async ({ assert }) => {
