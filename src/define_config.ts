@@ -39,7 +39,7 @@ export const stores = {
    * @throws E_UNKNOWN_OPTION
    */
   lucid(options: { connection?: string; direct?: string } = {}): StoreProvider {
-    checkOptions('stores.lucid()', options, ['connection', 'direct'])
+    checkOptions('stores.lucid()', options, { connection: true, direct: true })
     return configProvider.create(async (app) => {
       const { lucidStoreOf } = await import('./stores/lucid/from_application.ts')
       return lucidStoreOf(app, options)

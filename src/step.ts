@@ -3,11 +3,19 @@ import { checkSchema } from './engine/schema.ts'
 import { currentScope } from './engine/scope.ts'
 import { declareStep, type StepClass } from './engine/step_declarations.ts'
 import { stampStep } from './engine/step_stamp.ts'
-import { checkOptions } from './core/known_options.ts'
+import { checkOptions, type KeysOf } from './core/known_options.ts'
 import { checkName } from './core/name.ts'
 import { checkStepTerms } from './core/step_terms.ts'
 import { E_INVALID_STEP, E_STEP_CALLED_DIRECTLY } from './errors.ts'
 import type { StepContext, StepHandler, StepOptions, StepRef } from './types/step.ts'
+
+const STEP_OPTIONS: KeysOf<StepOptions> = {
+  retries: true,
+  timeoutMs: true,
+  backoffMs: true,
+  input: true,
+  output: true,
+}
 
 function refuseInBody(name: string): void {
   if (currentScope()?.kind === 'body') throw new E_STEP_CALLED_DIRECTLY([name])
@@ -16,7 +24,7 @@ function refuseInBody(name: string): void {
 function checkStep(name: string, options: StepOptions): void {
   checkName('step name', name)
   checkStepTerms(name, options)
-  checkOptions(`step "${name}"`, options, ['retries', 'timeoutMs', 'backoffMs', 'input', 'output'])
+  checkOptions(`step "${name}"`, options, STEP_OPTIONS)
   checkSchema(options.input, `"input" of step "${name}"`)
   checkSchema(options.output, `"output" of step "${name}"`)
 }

@@ -20,12 +20,15 @@ export function unknownKey(
   }
 }
 
+/** Every key that an options type has, so that none is forgotten where they are listed. */
+export type KeysOf<Options> = Record<keyof Options & string, true>
+
 /** Throws E_UNKNOWN_OPTION for an option that nobody reads: the types refuse it only where it is written down at once. */
 export function checkOptions<Options extends object>(
   of: string,
   given: Options,
-  known: readonly (keyof Options & string)[]
+  known: KeysOf<NoInfer<Options>>
 ): void {
-  const unknown = unknownKey(given, known)
+  const unknown = unknownKey(given, Object.keys(known))
   if (unknown) throw new E_UNKNOWN_OPTION([unknown.key, of, unknown.hint])
 }

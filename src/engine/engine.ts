@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RunPage, RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
 import type { Transport } from '../contracts/transport.ts'
-import { checkOptions } from '../core/known_options.ts'
+import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { suspectFrom } from '../core/recovery.ts'
@@ -41,11 +41,24 @@ import { functionDefinition } from './workflow_function.ts'
 import { describeRun, summaryOf, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
-const START_OPTIONS = ['runId', 'client', 'tags', 'namespace', 'priority'] as const
-const RUN_QUERY = [
-  ...(['ids', 'status', 'workflow', 'namespace', 'tag', 'attributes', 'parentId'] as const),
-  ...(['limit', 'after'] as const),
-]
+const START_OPTIONS: KeysOf<StartOptions> = {
+  runId: true,
+  client: true,
+  tags: true,
+  namespace: true,
+  priority: true,
+}
+const RUN_QUERY: KeysOf<RunQuery> = {
+  ids: true,
+  status: true,
+  workflow: true,
+  namespace: true,
+  tag: true,
+  attributes: true,
+  parentId: true,
+  limit: true,
+  after: true,
+}
 
 /** How long a stop waits for writes while the database does not answer. */
 const CLOSE_GRACE_MS = 5_000
@@ -206,7 +219,7 @@ export class WorkflowEngine {
     options: { id?: string } = {}
   ): Promise<{ delivered: boolean }> {
     this.#refuseWhenStopped()
-    checkOptions('engine.signal()', options, ['id'])
+    checkOptions('engine.signal()', options, { id: true })
     const { maxPayloadBytes } = this.#deps.options
     const text = encode(payload, {
       label: 'payload',
@@ -230,7 +243,7 @@ export class WorkflowEngine {
     options: { compensate?: boolean | undefined; reason?: string | undefined } = {}
   ): Promise<boolean> {
     this.#refuseWhenStopped()
-    checkOptions('engine.cancel()', options, ['compensate', 'reason'])
+    checkOptions('engine.cancel()', options, { compensate: true, reason: true })
     const { compensate = false, reason = 'The run was cancelled' } = options
     const outcome = await this.#context.cancellation.cancel(runId, { compensate, reason })
     if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
@@ -328,7 +341,7 @@ export class WorkflowEngine {
     run: string | RunHandle<Output>,
     options: { timeoutMs?: number | undefined } = {}
   ): Promise<WorkflowRun<Output>> {
-    checkOptions('engine.waitForRun()', options, ['timeoutMs'])
+    checkOptions('engine.waitForRun()', options, { timeoutMs: true })
     return this.#waiter.wait(idOf(run), options.timeoutMs)
   }
 
@@ -425,7 +438,7 @@ export class WorkflowEngine {
     return {
       runId,
       result: async (options = {}) => {
-        checkOptions('result()', options, ['timeoutMs'])
+        checkOptions('result()', options, { timeoutMs: true })
         return this.#waiter.result(runId, options.timeoutMs)
       },
     }

@@ -1,5 +1,5 @@
 import { parseDuration } from '../core/duration.ts'
-import { unknownKey } from '../core/known_options.ts'
+import { type KeysOf, unknownKey } from '../core/known_options.ts'
 import { MAX_CODE_LENGTH } from '../core/serialized_error.ts'
 import { namesWorkflow } from '../core/workflow_name.ts'
 import { E_INVALID_DURATION, E_INVALID_WORKFLOW, FatalError } from '../errors.ts'
@@ -42,14 +42,14 @@ function durationOf(value: string | number, refuse: (problem: string, cause: Err
   }
 }
 
-const ROUTE_KEYS: readonly string[] = ['code', 'workflow']
+const ROUTE_KEYS: KeysOf<FailureRoute> = { code: true, workflow: true }
 const HOW_TO_NAME =
   'Give its name, its class, a workflowRef(), or a function that returns one of these'
 
 function problemOf(route: unknown): string | null {
   if (typeof route !== 'object' || route === null)
     return '"onError" holds something that is not a route. A route is { code, workflow }'
-  const unknown = unknownKey(route, ROUTE_KEYS)
+  const unknown = unknownKey(route, Object.keys(ROUTE_KEYS))
   if (unknown)
     return `a route in "onError" has the key "${unknown.key}", which does not exist. ${unknown.hint}`
   const { code, workflow } = route as Partial<FailureRoute>

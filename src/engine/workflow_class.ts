@@ -1,5 +1,5 @@
 import { E_INVALID_WORKFLOW, E_UNRESOLVABLE_WORKFLOW } from '../errors.ts'
-import { unknownKey } from '../core/known_options.ts'
+import { type KeysOf, unknownKey } from '../core/known_options.ts'
 import type { RunLogger } from '../types/step.ts'
 import type { WorkflowClass, WorkflowOptions } from '../types/workflow.ts'
 import type { WorkflowBody, WorkflowDefinition } from './definitions.ts'
@@ -9,16 +9,16 @@ import { reportWrites } from './instance_writes.ts'
 import { checkSchema } from './schema.ts'
 import type { InstanceMaker } from './step_declarations.ts'
 
-const KEYS: readonly (keyof WorkflowOptions)[] = [
-  'name',
-  'version',
-  'tags',
-  'executionTimeout',
-  'deadLetterWorkflow',
-  'onError',
-  'input',
-  'searchAttributes',
-]
+const KEYS: KeysOf<WorkflowOptions> = {
+  name: true,
+  version: true,
+  tags: true,
+  executionTimeout: true,
+  deadLetterWorkflow: true,
+  onError: true,
+  input: true,
+  searchAttributes: true,
+}
 
 /** What turning classes into definitions needs of the application. */
 export interface ClassEnvironment {
@@ -69,7 +69,7 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
       `the class has no static "workflow" of its own. Add: static workflow = { name: '...' }`,
     ])
   }
-  const unknown = unknownKey(options, KEYS)
+  const unknown = unknownKey(options, Object.keys(KEYS))
   if (unknown) {
     const { key, hint } = unknown
     throw new E_INVALID_WORKFLOW([shown, `"${key}" is not a key of "static workflow". ${hint}`])

@@ -1,4 +1,4 @@
-import { checkOptions } from '../core/known_options.ts'
+import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import type { WorkflowCtx } from '../types/context.ts'
 import type { RegisterOptions } from '../types/workflow.ts'
 import type { WorkflowDefinition } from './definitions.ts'
@@ -16,14 +16,14 @@ interface WorkflowFunction<I> {
   registeredIn: string | null
 }
 
-const OPTIONS = [
-  'executionTimeout',
-  'deadLetterWorkflow',
-  'onError',
-  'tags',
-  'input',
-  'searchAttributes',
-] as const
+const OPTIONS: KeysOf<RegisterOptions<unknown>> = {
+  executionTimeout: true,
+  deadLetterWorkflow: true,
+  onError: true,
+  tags: true,
+  input: true,
+  searchAttributes: true,
+}
 
 /** What a function is registered as. Throws E_INVALID_SCHEMA, E_UNKNOWN_OPTION and what is wrong with the options of failure. */
 export function functionDefinition<I>(params: WorkflowFunction<I>): WorkflowDefinition {

@@ -1,7 +1,7 @@
 import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
 import { type Instant, parseInstant } from '../core/instant.ts'
-import { checkOptions } from '../core/known_options.ts'
+import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, claimKey, deriveId } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
@@ -53,7 +53,12 @@ export interface ContextParams {
   checkAttributes: (values: unknown) => Promise<unknown>
 }
 
-const CALL_OPTIONS = ['retries', 'timeoutMs', 'backoffMs', 'compensate'] as const
+const CALL_OPTIONS: KeysOf<StepCall<never>> = {
+  retries: true,
+  timeoutMs: true,
+  backoffMs: true,
+  compensate: true,
+}
 
 /** What a body sees. It turns calls into operations of its turn, and checks arguments before a position is taken. */
 export class RunContext implements WorkflowCtx {
@@ -129,7 +134,7 @@ export class RunContext implements WorkflowCtx {
     options: { timeout?: string | number | undefined } = {}
   ): Promise<T> {
     return this.#call('waitForSignal()', () => {
-      checkOptions('ctx.waitForSignal()', options, ['timeout'])
+      checkOptions('ctx.waitForSignal()', options, { timeout: true })
       const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout)
       return signalOperation({ token: checkName('signal token', token), timeoutMs })
     })
@@ -166,7 +171,7 @@ export class RunContext implements WorkflowCtx {
   ): Promise<any[]> {
     const mode = options.mode ?? 'failFast'
     return this.#call('all()', () => {
-      checkOptions('ctx.all()', options, ['mode', 'concurrency'])
+      checkOptions('ctx.all()', options, { mode: true, concurrency: true })
       return this.#all(target, inputs, { ...options, mode })
     })
   }
@@ -178,7 +183,7 @@ export class RunContext implements WorkflowCtx {
   ): Promise<PromiseSettledResult<any>[]> {
     const mode = 'settled' as const
     return this.#call('allSettled()', () => {
-      checkOptions('ctx.allSettled()', options, ['concurrency'])
+      checkOptions('ctx.allSettled()', options, { concurrency: true })
       return this.#all(target, inputs, { ...options, mode })
     })
   }
