@@ -9,23 +9,13 @@ const redisClients = '(@adonisjs/redis|@types/ioredis|ioredis|redis)'
  */
 const layers = {
   errors: { is: 'errors\\.ts$', imports: [] },
-  nearest_name: { is: 'nearest_name\\.ts$', imports: [] },
   channels: { is: 'channels\\.ts$', imports: ['core', 'contracts'] },
   core: { is: 'core/', imports: ['errors'] },
   contracts: { is: 'contracts/', imports: ['core'] },
   replay: { is: 'replay/', imports: ['core', 'contracts', 'errors', 'types'] },
   engine: {
     is: 'engine/',
-    imports: [
-      'core',
-      'replay',
-      'contracts',
-      'errors',
-      'channels',
-      'types',
-      'nearest_name',
-      'options',
-    ],
+    imports: ['core', 'replay', 'contracts', 'errors', 'channels', 'types', 'options'],
   },
   maintenance: {
     is: 'maintenance/',
@@ -56,11 +46,11 @@ const layers = {
   types: { is: 'types/(?!main\\.ts$)', imports: ['core', 'contracts', 'errors'] },
   authoring: {
     is: '(step|on_error|base_workflow|workflow_ref)\\.ts$',
-    imports: ['core', 'contracts', 'engine', 'errors', 'types', 'nearest_name'],
+    imports: ['core', 'contracts', 'engine', 'errors', 'types'],
   },
   options: {
     is: '(options|option_table)\\.ts$',
-    imports: ['core', 'contracts', 'errors', 'nearest_name', 'types'],
+    imports: ['core', 'contracts', 'errors', 'types'],
   },
   type_entry: { is: 'types/main\\.ts$', imports: ['everything'] },
   setup: { is: 'configure/', imports: [] },
