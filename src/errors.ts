@@ -315,7 +315,7 @@ export const E_NESTED_OPERATION = createError<[operation: string, step: string]>
   'E_NESTED_OPERATION'
 )
 
-export const E_FOREIGN_AWAIT = createError<[event: string]>(
+export const E_FOREIGN_AWAIT = createError<[what: string]>(
   'The body %s. Put timers, queries, other I/O and dynamic imports into ctx.localStep() or ctx.step(), and await only ' +
     'those',
   'E_FOREIGN_AWAIT'

@@ -33,7 +33,8 @@ function checkStep(name: string, options: StepOptions): void {
  * Makes a step of a function: run it in a body by `ctx.step(theStep, input)`. It registers when its module is
  * evaluated. Called inside a body it throws E_STEP_CALLED_DIRECTLY; elsewhere it is the function.
  *
- * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP
+ * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP,
+ * E_UNKNOWN_OPTION
  */
 export function defineStep<I, O>(
   name: string,
@@ -66,7 +67,8 @@ export function defineStep<I, O>(
  * a name is given. It registers when its module is evaluated. Called inside a body it throws E_STEP_CALLED_DIRECTLY;
  * elsewhere it is the method.
  *
- * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP
+ * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP,
+ * E_UNKNOWN_OPTION
  */
 export function Step(
   nameOrOptions: string | (StepOptions & { name?: string | undefined }) = {}

@@ -43,7 +43,7 @@ function encodeRich(value: unknown, options: SnapshotOptions): string {
  *
  * - JSON's own values, `undefined`, `NaN`, `Infinity`, `-0`, bigints, `Date`, `RegExp`, `URL`, `Map` (with keys that
  *   are not objects), `Set`, typed arrays, `Buffer`, objects without a prototype, and errors of the language's own
- *   classes with all their properties, `cause` included;
+ *   classes and of those that a body catches, with all their properties, `cause` included;
  * - of objects, the enumerable properties; of a getter, what it gave;
  * - a value is a tree: an object that occurs twice becomes two equal ones.
  *

@@ -173,10 +173,10 @@ export class WorkflowEngine {
    * Lucid transaction, the run exists if and only if it commits.
    *
    * @param runIdOrOptions the run id, or options; a run id goes before one in `options`
-   * @throws E_RUN_ID_TAKEN when a run of another workflow has the id; E_UNKNOWN_WORKFLOW, E_INVALID_NAME,
-   * E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments; E_START_IN_BODY inside a workflow
-   * body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that the store cannot
-   * use; E_ENGINE_STOPPED
+   * @throws E_RUN_ID_TAKEN when a run of another workflow has the id; E_UNKNOWN_WORKFLOW, E_UNKNOWN_OPTION,
+   * E_INVALID_NAME, E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments; E_START_IN_BODY
+   * inside a workflow body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that
+   * the store cannot use; E_ENGINE_STOPPED
    */
   start<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
@@ -212,6 +212,9 @@ export class WorkflowEngine {
   /**
    * Sends a signal to whoever waits for `token`; without one it is kept. `id` makes repeated sending harmless while
    * the signal has not been taken.
+   *
+   * @throws E_INVALID_NAME, E_UNSERIALIZABLE, E_PAYLOAD_TOO_LARGE or E_UNKNOWN_OPTION for the arguments;
+   * E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
    */
   async signal(
     token: string,
@@ -235,8 +238,9 @@ export class WorkflowEngine {
 
   /**
    * Cancels a run, whoever executes it, with the children it awaits. With `compensate` it undoes its steps first.
-   * Resolves to false when it had ended, and to true else, also when it was undoing its steps already. Throws
-   * E_RUN_NOT_FOUND.
+   * Resolves to false when it had ended, and to true else, also when it was undoing its steps already.
+   *
+   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION; E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
    */
   async cancel(
     runId: string,
@@ -295,7 +299,8 @@ export class WorkflowEngine {
 
   /**
    * One pass of recovery, as every worker makes it again and again: the runs of processes whose lease has expired become
-   * due, and count a recovery when a worker takes them up. Resolves to how many processes and runs were found lost.
+   * due, and count a recovery when a worker takes them up. So do those of a process of which nothing is known any more,
+   * without being counted. Resolves to how many processes and runs were found lost.
    * A worker waits until its own connection has been healthy for `leaseMs`; a caller of this decides that for itself.
    */
   async recoverIncomplete(): Promise<{ workers: number; runs: number }> {
@@ -318,7 +323,11 @@ export class WorkflowEngine {
     return stored && describeRun(stored)
   }
 
-  /** Newest first, without payloads; `next` of a page is `after` of the following one. */
+  /**
+   * Newest first, without payloads; `next` of a page is `after` of the following one.
+   *
+   * @throws E_INVALID_CURSOR for an `after` that is none, E_UNKNOWN_OPTION
+   */
   async listRuns(query: RunQuery = {}): Promise<RunPage> {
     checkOptions('engine.listRuns()', query, RUN_QUERY)
     const store = await this.#open()
@@ -334,8 +343,10 @@ export class WorkflowEngine {
   }
 
   /**
-   * Resolves to the run when it has ended, however it did; rejects with E_RUN_NOT_FOUND, or with E_WAIT_TIMEOUT after
-   * `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
+   * Resolves to the run when it has ended, however it did; rejects with E_WAIT_TIMEOUT after `timeoutMs`. Without
+   * `timeoutMs` it waits as long as the run takes.
+   *
+   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION; in development E_NO_WORKER; E_ENGINE_STOPPED
    */
   async waitForRun<Output = any>(
     run: string | RunHandle<Output>,
@@ -359,6 +370,7 @@ export class WorkflowEngine {
     return [...found, ...stalled]
   }
 
+  /** The workers of every process on this database, those that were lost a short time ago included. */
   async listWorkers(): Promise<WorkerRow[]> {
     const store = await this.#open()
     return store.listWorkers()

@@ -21,10 +21,10 @@ export function blockedError(fault: TurnFault): SerializedError {
 }
 
 function foundBy(by: (TurnFault & { code: 'foreign_await' })['by']): string {
-  if (by === 'end') return 'ended after it had awaited something other than an operation of ctx'
-  return 'query' in by
-    ? `sent a query to the database by itself (${shortened(by.query)})`
-    : `called ${by.call} after it had awaited something other than an operation of ctx`
+  if (by !== 'end' && 'query' in by)
+    return `sent a query to the database by itself (${shortened(by.query)})`
+  const did = by === 'end' ? 'ended' : `called ${by.call}`
+  return `${did} after it had awaited something other than an operation of ctx`
 }
 
 function shortened(query: string): string {

@@ -38,7 +38,7 @@ export function isDiscoverable(value: unknown): value is WorkflowClass {
   return isWorkflowClass(value) && Reflect.get(value, WORKFLOW) === true
 }
 
-/** Whether `value` is a class whose instances have a `run`, which is what makes it a workflow. */
+/** Whether `value` is a class whose instances have a `run`: it is meant as a workflow. `workflowOptions` checks the rest. */
 export function isWorkflowClass(value: unknown): value is WorkflowClass {
   if (typeof value !== 'function') return false
   const prototype: unknown = value.prototype
@@ -58,7 +58,7 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
   if (Reflect.get(target, WORKFLOW) !== true) {
     throw new E_INVALID_WORKFLOW([
       shown,
-      'the class does not extend BaseWorkflow, and no worker would find it. Write: class ... extends BaseWorkflow',
+      'the class does not extend BaseWorkflow, and workers look for no other. Write: class ... extends BaseWorkflow',
     ])
   }
   // A subclass is another workflow: what it inherits is the name of its parent.

@@ -17,7 +17,7 @@ export interface ChildHandle {
 
 /**
  * What a body may ask for. Each call that returns a promise takes one position of the history; a body awaits
- * nothing but these.
+ * nothing but these. Where one takes options, it rejects with E_UNKNOWN_OPTION for an option that does not exist.
  */
 export interface WorkflowCtx {
   readonly runId: string

@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 
-/** A logger as steps and bodies see it: the application's, bound to the run. */
+/** A logger as steps and bodies see it: the application's, bound to the run, and in a step to the step too. */
 export interface RunLogger {
   debug(objectOrMessage: unknown, ...rest: unknown[]): void
   info(objectOrMessage: unknown, ...rest: unknown[]): void

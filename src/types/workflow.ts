@@ -48,7 +48,10 @@ export interface OnErrorInput<I = unknown> {
   error: { message: string; code?: string; details?: unknown }
 }
 
-/** A class with a body. (Its context is checked where the class is written: the two types name each other.) */
+/**
+ * A class with a body, which extends BaseWorkflow: that is checked where the class is used. (Its context is checked
+ * where the class is written: the two types name each other.)
+ */
 export interface WorkflowClass<I = any, O = any> {
   new (...args: any[]): { run(ctx: any, input: I): O | Promise<O> }
   workflow?: WorkflowOptions

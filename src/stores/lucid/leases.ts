@@ -82,7 +82,7 @@ export class Leases {
     ])
   }
 
-  /** A run that cannot be handed back now is by a later pass of recovery, uncounted as here. */
+  /** A run whose row others hold now is handed back by a later pass of recovery, uncounted too. */
   async remove(instance: string): Promise<void> {
     this.#dialect.withdrawn(instance)
     const { sql } = this.#dialect

@@ -109,9 +109,9 @@ export function markLost(
 }
 
 /**
- * Rows of lost workers that are of no use any more. They are kept for one more lease, so that what such a worker took
- * before it noticed is mostly passed on as what it lost, and while a run names them. A process that comes back later
- * still can do nothing: without a row it renews and claims nothing, and comes as a new instance.
+ * Rows of lost workers that are of no use any more: no run names them, and their lease ended one lease ago. Until then
+ * what such a worker took before it noticed is passed on as what it lost; later, as that of an owner who is not known.
+ * A process that comes back finds no row: it renews and claims nothing, and goes on as a new instance.
  */
 export function isForgotten({ now }: Fragments): string {
   return `lost <> 0 and lease_until + lease_ms <= ${now} and not ${OWNS_RUNS}`
