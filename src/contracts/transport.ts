@@ -16,7 +16,10 @@ export interface StepMessage extends DispatchKey {
   silenceMs: number | null
 }
 
-/** What a transport calls with what comes from workers. Both reject while the store is away, and are then called again. */
+/**
+ * What a transport calls with what comes from workers. Both reject while the store is away, or refuses what they write,
+ * and are then called again.
+ */
 export interface TransportListener {
   /**
    * Resolves once the result is stored, or nobody can want it any more: only then is it acknowledged. The same one may be

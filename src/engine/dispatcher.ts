@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../contracts/store.ts'
 import type { ResultReceipt, StepMessage, Transport } from '../contracts/transport.ts'
-import type { AnswerTo, ResultWrite } from '../core/change_set.ts'
 import type { DispatchKey, StepOutcome, StepResult } from '../core/dispatch.ts'
 import { stepId } from '../core/history.ts'
 import { decode, encode } from '../core/payload.ts'
@@ -78,6 +77,7 @@ export class Dispatcher {
     const { error } = answer
     this.#params.log.warn({ err: error, runId: result.runId }, 'A result could not be stored')
     const again = await this.#write({ ...result, outcome: this.#failure(error) })
+    if (again.type === 'refused') throw again.error
     return receiptOf(again)
   }
 
@@ -109,6 +109,6 @@ export class Dispatcher {
   }
 }
 
-function receiptOf(answer: AnswerTo<ResultWrite>): ResultReceipt {
-  return answer.type === 'received' && answer.done ? 'stored' : 'unwanted'
+function receiptOf({ done }: { done: boolean }): ResultReceipt {
+  return done ? 'stored' : 'unwanted'
 }

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { until } from '../worker/until.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { Stage } from './stage.ts'
 
@@ -158,6 +159,33 @@ onEach(KINDS, (kind) =>
       await delivered
       const run = await app.engine.waitForRun('r')
       assert.deepEqual(run.output, { value: 1 })
+    })
+
+    test('a result that the database refuses is a failure of the attempt; where it refuses that too, the result is delivered again', async ({
+      assert,
+    }) => {
+      const app = await stage.app()
+      await app.engine.start(registerRemote(app.engine, { retries: 0 }), null, 'r')
+      await app.work()
+      const message = await stage.broker.next()
+      await stage.suspended('r')
+      const { commits } = internalsOf(app.engine)
+      const write = commits.write.bind(commits)
+      const given: string[] = []
+      commits.write = async (wanted) => {
+        if (wanted.type !== 'result') return write(wanted)
+        given.push(wanted.result.outcome.status)
+        const isStored = given.length > 3
+        return isStored ? write(wanted) : { type: 'refused', error: new Error('Too large') }
+      }
+      const delivered = stage.broker.complete(message, 1)
+      await until(() => given.length === 2)
+      const other = await stage.app()
+      await other.engine.findStranded()
+      assert.equal(await delivered, 'stored')
+      assert.deepEqual(given, ['completed', 'failed', 'completed', 'failed'])
+      const run = await app.engine.waitForRun('r')
+      assert.containSubset(run.output, { message: 'Too large' })
     })
   })
 )
