@@ -1,8 +1,12 @@
 import { test } from '@japa/runner'
+import type { Store } from '../../src/contracts/store.ts'
 import { CRASH_MOMENTS, type CrashPoint } from '../../src/testing/crash_store.ts'
+import { eachWrite } from '../crash/each_write.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
 import { DurableApp } from '../engine/durable_app.ts'
 import { SQL_KINDS } from '../stores/databases.ts'
+import { cleanUp } from '../support/clean_up.ts'
+import { until } from '../worker/until.ts'
 import type { BurialOrder, BurialReport } from './burial_process.ts'
 import { DyingProcesses } from './lost_runs.ts'
 import { registerPoison } from './poison_workflows.ts'
@@ -10,29 +14,40 @@ import { createDatabase, type ProcessDatabase } from './process_database.ts'
 import { CAP } from './stage.ts'
 
 const SCRIPT = new URL('./burial_process.ts', import.meta.url)
-/** A claim may take what has become due since it was looked for: no process can be killed before that write. */
-const MISSES = 20
 const OPTIONS = { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50 }
 
 for (const kind of SQL_KINDS)
   test.group(`The death of a run and its handler run are one write (${kind})`, (group) => {
     let database: ProcessDatabase
+    let app: DurableApp
+    let store: Store
+    let dying: DyingProcesses
     group.each.setup(async () => {
       database = await createDatabase(kind)
-      return () => database.remove()
+      app = new DurableApp({ store: await database.store(), options: OPTIONS })
+      registerPoison(app.engine)
+      store = await database.store()
+      dying = new DyingProcesses(store, { cap: CAP })
+      return () =>
+        cleanUp(
+          () => app.close(),
+          () => database.remove()
+        )
     })
 
-    async function application(): Promise<DurableApp> {
-      const app = new DurableApp({ store: await database.store(), options: OPTIONS })
-      registerPoison(app.engine)
-      return app
+    /** A run whose next pickup is one too many. */
+    async function atTheCap(runId: string): Promise<void> {
+      await app.engine.start('poison', null, runId)
+      for (let pickup = 0; pickup <= CAP; pickup++) await dying.takeAndDie('poison')
     }
 
-    /** A run whose next pickup is one too many. */
-    async function atTheCap(app: DurableApp, runId: string): Promise<void> {
-      await app.engine.start('poison', null, runId)
-      const dying = new DyingProcesses(await database.store(), { cap: CAP })
-      for (let pickup = 0; pickup <= CAP; pickup++) await dying.takeAndDie('poison')
+    /** Resolves once the database has noticed that nobody is the gravedigger any more. */
+    function nameIsFree(): Promise<void> {
+      return until(async () => {
+        const lock = await store.lockName('gravedigger')
+        await lock?.release()
+        return lock !== null
+      })
     }
 
     /** A process that is killed at a point; null when it came to the end alive. */
@@ -41,6 +56,7 @@ for (const kind of SQL_KINDS)
       const process = new ForkedProcess<BurialReport>(SCRIPT, [JSON.stringify(order)])
       const report = await process.next()
       await process.kill()
+      await nameIsFree()
       if (report || (process.killedBy === 'SIGKILL' && process.output === '')) return report
       throw new Error(`Ended by ${process.killedBy ?? process.exitCode}: ${process.output}`)
     }
@@ -49,12 +65,10 @@ for (const kind of SQL_KINDS)
       test(`DL-30: killed ${moment} each write around it, no dead run is without its handler run, and it has one in the end`, async ({
         assert,
       }) => {
-        const app = await application()
         let deaths = 0
-        let misses = 0
-        for (let write = 1; ;) {
-          const runId = `p${write}.${misses}`
-          await atTheCap(app, runId)
+        const writes = await eachWrite(async ({ write, id }) => {
+          const runId = `p${id}`
+          await atTheCap(runId)
           const report = await bury(runId, { moment, write })
           const at = `${moment} write ${write}`
           const killed = await app.engine.getRun(runId)
@@ -62,35 +76,25 @@ for (const kind of SQL_KINDS)
           assert.equal(killed?.status === 'dead', handler !== null, at)
           if (report === null && killed?.status === 'dead') deaths++
 
-          const survivor = await application()
-          await survivor.work({ name: 'gravedigger' })
-          const run = await survivor.engine.waitForRun(runId)
-          const handled = await survivor.engine.waitForRun(`dlq:${runId}`)
+          const survivor = await app.work({ name: 'gravedigger' })
+          const run = await app.engine.waitForRun(runId)
+          const handled = await app.engine.waitForRun(`dlq:${runId}`)
           assert.equal(run.status, 'dead', at)
           assert.equal(handled.status, 'completed', at)
-          const history = await survivor.engine.getHistory(handled.id)
+          const history = await app.engine.getHistory(handled.id)
           assert.lengthOf(history?.records ?? [], 1, at)
-          assert.deepEqual(await survivor.engine.findStranded(), [], at)
-          await survivor.close()
-          if (report === null) {
-            misses = 0
-            write++
-          } else if (report.writes < write) {
-            console.log(
-              `DL-30 ${kind}: killed ${moment} ${write - 1} writes, ${deaths} of them after the death`
-            )
-            break
-          } else assert.isBelow(++misses, MISSES, at)
-        }
+          assert.deepEqual(await app.engine.findStranded(), [], at)
+          await survivor.stop()
+          return report?.writes ?? null
+        })
+        console.log(`DL-30 ${kind}: killed ${moment} ${writes} writes, ${deaths} after the death`)
         assert.isAbove(deaths, 0)
-        await app.close()
       }).timeout(180_000)
 
     test('DL-30: every process killed at the write that would make it dead: the next one tries again', async ({
       assert,
     }) => {
-      const app = await application()
-      await atTheCap(app, 'p')
+      await atTheCap('p')
       // The writes of a process: its announcement, the claim of the run, its death.
       const point = { moment: 'before', write: 3 } as const
       for (let life = 1; life <= 3; life++) {
@@ -106,6 +110,5 @@ for (const kind of SQL_KINDS)
       assert.equal(run.status, 'dead')
       const handled = await app.engine.waitForRun('dlq:p')
       assert.equal(handled.status, 'completed')
-      await app.close()
     }).timeout(60_000)
   })

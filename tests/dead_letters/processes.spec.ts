@@ -1,5 +1,6 @@
 import { test } from '@japa/runner'
 import { SQL_KINDS } from '../stores/databases.ts'
+import { onlyWorker } from '../support/only_worker.ts'
 import { HEALTHY, POISON } from './poison_workflows.ts'
 import { Supervisor } from './supervisor.ts'
 import { until } from '../worker/until.ts'
@@ -39,7 +40,9 @@ for (const kind of SQL_KINDS)
       await until(isRunning)
       const untilOf = async (instance: string | null | undefined) => {
         const workers = await engine.listWorkers()
-        return workers.find((worker) => worker.instance === instance)?.until ?? 0
+        const worker = workers.find((one) => one.instance === instance)
+        if (!worker) throw new Error('The owner of the run is no worker')
+        return worker.until
       }
       const before = await engine.getRun('r')
       const first = await untilOf(before?.owner)
@@ -100,18 +103,14 @@ for (const kind of SQL_KINDS)
       const options = { ...LONG, maxRecoveryAttempts: 5 }
       const order = { options, env: { DEV_MODE: 'true' } }
       await startHealthy(400)
-      const pickups: number[] = []
       for (let save = 0; save <= 10; save++) {
         const process = await supervisor.start('a', order)
-        const ready = performance.now()
         await until(isRunning)
-        pickups.push(performance.now() - ready)
         if (save < 10) await process.kill()
       }
       const run = await supervisor.ended('r')
       assert.equal(run.status, 'completed')
       assert.equal(run.recoveryAttempts, 0)
-      for (const ms of pickups) assert.isBelow(ms, 1_000)
       await assertNothingStranded(assert)
     }).timeout(120_000)
 
@@ -133,10 +132,10 @@ for (const kind of SQL_KINDS)
       const process = await supervisor.start('a', { options: OPTIONS })
       await startHealthy(400)
       await until(isRunning)
-      const [worker] = await supervisor.engine.listWorkers()
+      const worker = await onlyWorker(supervisor.engine)
       process.signal('SIGSTOP')
       const store = await internalsOf(supervisor.engine).store()
-      await until(async () => (await store.now()) > (worker?.until ?? 0))
+      await until(async () => (await store.now()) > worker.until)
       process.signal('SIGCONT')
       const run = await supervisor.ended('r')
       assert.equal(run.status, 'completed')

@@ -1,6 +1,8 @@
 import { flushCompileCache } from 'node:module'
+import { setImmediate as nextMacrotask } from 'node:timers/promises'
 import type { ResultReceipt, StepMessage, Transport } from '../../src/contracts/transport.ts'
 import type { StepResult } from '../../src/core/dispatch.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
 import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
@@ -29,17 +31,21 @@ export type CoordinatorReport =
   | { type: 'sent'; messages: readonly StepMessage[] }
   /** Null: it could not be stored. */
   | { type: 'receipt'; id: number; receipt: ResultReceipt | null }
+  /** How many writes it has made. */
+  | { type: 'writes'; count: number }
 
 /** What it is told. */
-export interface CoordinatorNews {
-  id: number
-  result: StepResult
-}
+export type CoordinatorNews =
+  | { type: 'result'; id: number; result: StepResult }
+  /** It is to say how many writes it has made, once none is under way. */
+  | { type: 'count' }
 
 /** Over the channel between this process and the one that started it. */
 const transport: Transport = {
   async open(listener) {
-    process.on('message', ({ id, result }: CoordinatorNews) => {
+    process.on('message', (news: CoordinatorNews) => {
+      if (news.type !== 'result') return
+      const { id, result } = news
       void listener
         .result(result)
         .catch(() => null)
@@ -60,12 +66,22 @@ function report(message: CoordinatorReport): Promise<void> {
 
 const order = JSON.parse(process.argv[2] ?? '{}') as CoordinatorOrder
 const { store } = connect(order.address)
-const { store: crashing } = crashingStore(store, { point: order.point })
-const app = new DurableApp({ store: crashing, options: order.options, transport })
+const crashing = crashingStore(store, { point: order.point })
+const app = new DurableApp({ store: crashing.store, options: order.options, transport })
 registerCoordinated(app.engine, {
   hangs: order.hangs,
   onLocal: () => void report({ type: 'local' }),
 })
+process.on('message', (news: CoordinatorNews) => {
+  if (news.type === 'count') void count()
+})
 flushCompileCache()
 await app.work({ name: order.name })
 await report({ type: 'working' })
+
+async function count(): Promise<void> {
+  await internalsOf(app.engine).commits.idle()
+  // A kill after the last write comes with the next macrotask.
+  await nextMacrotask()
+  await report({ type: 'writes', count: crashing.writes })
+}

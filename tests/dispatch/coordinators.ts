@@ -9,9 +9,10 @@ import {
   type ProcessDatabase,
 } from '../dead_letters/process_database.ts'
 import { DurableApp } from '../engine/durable_app.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { until } from '../worker/until.ts'
 import { Broker } from './broker.ts'
-import type { CoordinatorOrder, CoordinatorReport } from './coordinator_process.ts'
+import type { CoordinatorNews, CoordinatorOrder, CoordinatorReport } from './coordinator_process.ts'
 
 const SCRIPT = new URL('./coordinator_process.ts', import.meta.url)
 
@@ -27,6 +28,7 @@ class Coordinator {
   #hasEnded = false
   #deliveries = 0
   #receipts = new Map<number, PromiseWithResolvers<ResultReceipt>>()
+  #counted = Promise.withResolvers<number | null>()
   #heard: Promise<void>
 
   constructor(broker: Broker, order: CoordinatorOrder) {
@@ -59,6 +61,14 @@ class Coordinator {
     return this.#heard
   }
 
+  /** How many writes it has made, once none is under way; null: it has been killed. */
+  async writes(): Promise<number | null> {
+    this.#tell({ type: 'count' })
+    const count = await this.#counted.promise
+    if (count === null && this.killedBy !== 'SIGKILL') throw new Error(this.output)
+    return count
+  }
+
   async kill(): Promise<void> {
     await this.#process.kill()
     await this.#heard
@@ -74,6 +84,7 @@ class Coordinator {
     this.#hasEnded = true
     const error = new Error(`The process has ended: ${this.output}`)
     for (const { reject } of this.#receipts.values()) reject(error)
+    this.#counted.resolve(null)
     this.#working.reject(error)
     this.#local.reject(error)
   }
@@ -92,6 +103,8 @@ class Coordinator {
         return this.#local.resolve()
       case 'sent':
         return this.#broker.accept(report.messages)
+      case 'writes':
+        return this.#counted.resolve(report.count)
       case 'receipt': {
         const waiting = this.#receipts.get(report.id)
         this.#receipts.delete(report.id)
@@ -106,8 +119,12 @@ class Coordinator {
     const id = this.#deliveries++
     const receipt = Promise.withResolvers<ResultReceipt>()
     this.#receipts.set(id, receipt)
-    this.#process.tell({ id, result })
+    this.#tell({ type: 'result', id, result })
     return receipt.promise
+  }
+
+  #tell(news: CoordinatorNews): void {
+    this.#process.tell(news)
   }
 }
 
@@ -167,8 +184,10 @@ export class Coordinators {
   }
 
   async close(): Promise<void> {
-    for (const process of this.#processes) await process.kill()
-    await this.engine.stop()
-    await this.#database.remove()
+    await cleanUp(
+      ...this.#processes.map((process) => () => process.kill()),
+      () => this.engine.stop(),
+      () => this.#database.remove()
+    )
   }
 }

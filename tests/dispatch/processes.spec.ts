@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { isInFlight } from '../../src/core/dispatch.ts'
 import { CRASH_MOMENTS } from '../../src/testing/crash_store.ts'
+import { eachWrite, type KillAttempt } from '../crash/each_write.ts'
 import { rowOf } from '../engine/run_row.ts'
 import { SQL_KINDS } from '../stores/databases.ts'
 import { Coordinators } from './coordinators.ts'
@@ -148,21 +149,19 @@ for (const kind of SQL_KINDS)
         assert,
       }) => {
         let inFlight = 0
-        for (let write = 1; ; write++) {
-          const runId = `r${write}`
+        const attempt = async ({ write, id: runId }: KillAttempt) => {
           await stage.begin('remote', runId)
           const process = stage.start('first', { point: { moment, write } })
           const sent = () => stage.broker.sent.filter((message) => message.runId === runId)
           const answered = stage.broker.next().then((message) => stage.broker.complete(message, 1))
-          const alive = await Promise.race([
-            process.ended().then(() => false),
-            stage.engine.waitForRun(runId).then(() => true),
-          ])
+          await Promise.race([process.ended(), stage.engine.waitForRun(runId)])
+          const writes = await process.writes()
+          const isKilled = writes === null
           const killed = await stage.engine.getHistory(runId)
-          const wasInFlight = !alive && killed?.waits.some(isInFlight)
+          const wasInFlight = isKilled && killed?.waits.some(isInFlight)
           if (wasInFlight) inFlight++
-          const successor = alive ? process : stage.start('first')
-          if (!alive) {
+          const successor = isKilled ? stage.start('first') : process
+          if (isKilled) {
             await successor.working
             if (sent().length === 0) await stage.engine.advanceClock(HOUR_MS)
           }
@@ -175,10 +174,9 @@ for (const kind of SQL_KINDS)
           assert.lengthOf(history?.records ?? [], 1, at)
           assert.deepEqual(new Set(sent().map(({ stepId }) => stepId)), new Set([`${runId}:0`]), at)
           await successor.kill()
-          if (!alive) continue
-          assert.isAbove(write, 4)
-          assert.isAbove(inFlight, 0)
-          return
+          return writes
         }
+        assert.isAbove(await eachWrite(attempt), 3)
+        assert.isAbove(inFlight, 0)
       })
   })

@@ -6,6 +6,7 @@ import { resolveOptions, type GivenOptions } from '../../src/options.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { RunLogger } from '../../src/types/step.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { DurableWorker, type WorkerParams } from '../../src/worker/worker.ts'
 
 /** Keeps what was logged, for assertions. */
@@ -67,7 +68,9 @@ export class DurableApp {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.stop()))
-    await this.engine.stop()
+    await cleanUp(
+      () => Promise.all(this.#workers.map((worker) => worker.stop())),
+      () => this.engine.stop()
+    )
   }
 }

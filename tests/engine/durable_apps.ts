@@ -1,5 +1,6 @@
 import type { Store } from '../../src/contracts/store.ts'
 import { emptyDatabase, type DatabaseKind, type TestDatabase } from '../stores/databases.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { type AppParams, DurableApp } from './durable_app.ts'
 
 /** The applications of one test, each with a connection of its own to one database. */
@@ -31,11 +32,17 @@ export class DurableApps {
 
   /** Stops all of them; nothing may be stranded then (P4). */
   async close(): Promise<void> {
-    for (const app of this.#apps) await app.close()
+    await cleanUp(
+      ...[...this.#apps].map((app) => () => app.close()),
+      () => this.#refuseStranded(),
+      () => this.database.remove()
+    )
+  }
+
+  async #refuseStranded(): Promise<void> {
     const store = await this.database.connect()
     const stranded = await store.findStranded()
     await store.close()
-    await this.database.remove()
     if (stranded.length > 0) throw new Error(`Stranded: ${JSON.stringify(stranded)}`)
   }
 }

@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
 import { StatementCount, type StatementCost } from '../stores/statement_count.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { DurableApp } from './durable_app.ts'
 
 /** No round of polling falls into a scenario. */
@@ -30,10 +31,7 @@ test.group('Statements of a run on SQLite', (group) => {
     database = await SqliteDatabase.create()
     apps = []
     count = new StatementCount()
-    return async () => {
-      for (const app of apps) await app.close()
-      await database.remove()
-    }
+    return () => cleanUp(...apps.map((app) => () => app.close()), () => database.remove())
   })
 
   async function openApp(trace?: (sql: string) => void): Promise<DurableApp> {

@@ -7,6 +7,7 @@ import type { OnErrorInput } from '../../src/types/workflow.ts'
 import { Stage } from '../dead_letters/stage.ts'
 import { rowOf } from '../engine/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { until } from '../worker/until.ts'
 
 interface Line {
   n: number
@@ -194,13 +195,16 @@ onEach(KINDS, (kind) =>
       await engine.start(LINE, { n: 1 }, 'r')
       await event
       const before = bodies.count
+      const { token } = await rowOf(engine, 'r')
       assert.isTrue(await engine.requeue('r'))
+      await until(async () => {
+        const woken = await rowOf(engine, 'r')
+        return woken.status === 'suspended' && woken.token > token
+      })
       await engine.signal('go', 1)
       const run = await engine.waitForRun('r')
       assert.equal(run.status, 'completed')
       assert.equal(bodies.count, before)
-      const { token } = await rowOf(engine, 'r')
-      assert.isAtLeast(token, 3)
       const { records } = (await engine.getHistory('r'))!
       assert.deepEqual(
         records.map(({ kind: operation, generation }) => [operation, generation]).sort(),

@@ -6,6 +6,7 @@ import { Effects } from '../crash/effects.ts'
 import { ForkedProcess } from '../crash/forked_process.ts'
 import { processApp } from '../engine/process_app.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { registerRacing, startRacing } from './racing_runs.ts'
 
 const STARTS = 3_000
@@ -65,9 +66,11 @@ class Race {
   }
 
   async close(): Promise<void> {
-    for (const worker of this.workers) await worker.kill()
-    await this.engine.stop()
-    await this.database.remove()
+    await cleanUp(
+      ...this.workers.map((worker) => () => worker.kill()),
+      () => this.engine.stop(),
+      () => this.database.remove()
+    )
   }
 }
 

@@ -8,6 +8,7 @@ import { ForkedProcess } from '../crash/forked_process.ts'
 import { processApp } from '../engine/process_app.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { connectClient, type PostgresServer } from '../stores/postgres_server.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { until } from '../worker/until.ts'
 import type { FleetOrder } from './fleet_process.ts'
 import { registerMixed } from './mixed_runs.ts'
@@ -89,10 +90,12 @@ export class Fleet {
   }
 
   async close(): Promise<void> {
-    for (const process of this.processes) await process.kill()
-    await this.engine.stop()
-    await this.#database.remove()
-    await rm(this.#directory, { recursive: true })
+    await cleanUp(
+      ...this.processes.map((process) => () => process.kill()),
+      () => this.engine.stop(),
+      () => this.#database.remove(),
+      () => rm(this.#directory, { recursive: true })
+    )
   }
 
   get #effectsFile(): string {

@@ -97,6 +97,11 @@ export class SimulatedProcess {
     this.#claims.start()
   }
 
+  /** Nothing of it is at work, and nothing will be before it hears of something. */
+  get isAtRest(): boolean {
+    return this.state === 'gone' || (this.#claims.isAtRest && this.#pool.isEmpty)
+  }
+
   /** Starts the root run, as a caller does that tries again when its connection breaks. */
   startRoot(runId: string, plan: Plan): void {
     const start = () => this.app.engine.start('root', plan, runId)

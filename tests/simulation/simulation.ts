@@ -44,8 +44,6 @@ const ROOT = 'r'
 const MAX_EVENTS = 3_000
 /** Rounds of the event loop in which nothing happens after which the simulation lets something happen. */
 const QUIET_ROUNDS = 4
-/** The same where there is nothing that it could let happen: a long replay shows itself in none of its rounds. */
-const LAST_ROUNDS = 100
 /** Longest time in ms that it may take to come to rest. */
 const PATIENCE_MS = 15_000
 const { setImmediate, performance } = globalThis
@@ -215,12 +213,18 @@ class Simulation {
     }
   }
 
-  /** Whether something happens by itself after all. */
+  /** Whether something happens by itself after all: a long replay shows itself in none of its rounds. */
   async #stirs(): Promise<boolean> {
     const before = this.#activity
-    for (let round = 0; round < LAST_ROUNDS && before === this.#activity; round++)
+    const since = performance.now()
+    for (let rounds = 0; rounds < QUIET_ROUNDS;) {
+      if (performance.now() - since > PATIENCE_MS)
+        throw new SimulationFault('Does not come to rest: runs')
       await new Promise((resolve) => setImmediate(resolve))
-    return before !== this.#activity
+      if (before !== this.#activity) return true
+      rounds = this.#processes.every(({ isAtRest }) => isAtRest) ? rounds + 1 : 0
+    }
+    return false
   }
 
   /** A process that died is followed by another one; one that stood still goes on after that. */

@@ -1,4 +1,5 @@
 import type { Group } from '@japa/runner/core'
+import { cleanUp } from '../support/clean_up.ts'
 import { PostgresDatabase } from './postgres_database.ts'
 import { SKIPPED } from './postgres_server.ts'
 
@@ -19,9 +20,10 @@ export function usePostgres(
   })
   group.each.setup(async () => {
     const end = await begin(database)
-    return async () => {
-      await database.clear()
-      await end?.()
-    }
+    return () =>
+      cleanUp(
+        () => database.clear(),
+        () => end?.()
+      )
   })
 }

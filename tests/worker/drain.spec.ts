@@ -6,6 +6,8 @@ import { until } from './until.ts'
 
 const LEASE_MS = 300
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
+/** One that outlasts a pause of this process between two of its renewals. */
+const PATIENT_LEASE_MS = 1_500
 /** Longer than any test. */
 const EVER = 60_000
 
@@ -73,15 +75,16 @@ onEach(KINDS, (kind) =>
     test('keeps its lease until the drain has ended, so that nobody takes its runs over (case 5)', async ({
       assert,
     }) => {
-      const draining = await cluster.application({ ...OPTIONS, drainMs: EVER })
-      const other = await cluster.application(OPTIONS)
+      const options = { ...OPTIONS, leaseMs: PATIENT_LEASE_MS }
+      const draining = await cluster.application({ ...options, drainMs: EVER })
+      const other = await cluster.application(options)
       const worker = await draining.app.work()
       await draining.engine.start(THREE, null, 'r')
       await draining.gates[0].reached()
       const otherWorker = await other.app.work()
       const stopped = worker.stop()
-      // Two leases long.
-      await draining.connection.called('renewWorker', 6)
+      // Longer than the lease was when it began to drain.
+      await draining.connection.called('renewWorker', 5)
       await other.connection.called('recoverExpired', 2)
       assert.equal(other.gates[0].arrived, 0)
       await otherWorker.stop()

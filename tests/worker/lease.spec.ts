@@ -1,8 +1,10 @@
 import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
+import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import { E_WORKER_NAME_TAKEN, FatalError } from '../../src/errors.ts'
 import type { StepContext } from '../../src/types/step.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { onlyWorker } from '../support/only_worker.ts'
 import { Cluster, THREE } from './cluster.ts'
 import type { Connection } from './connection.ts'
 import { endOf, factsOf } from './run_facts.ts'
@@ -32,6 +34,26 @@ onEach(KINDS, (kind) =>
       })
       connection.thaw(['renewWorker'])
       await registering
+    }
+
+    /** Keeps the lease of the only worker from being renewed, and returns once it may have lapsed. */
+    async function letLapse(connection: Connection): Promise<void> {
+      const renewing = connection.called('renewWorker')
+      connection.freeze(['renewWorker'])
+      await renewing
+      const store = await cluster.store()
+      const worker = await onlyWorker(store)
+      await until(async () => (await store.now()) > worker.until)
+    }
+
+    /** Resolves once the first step is recorded, and its worker has done what follows from that. */
+    async function firstRecorded(engine: WorkflowEngine): Promise<void> {
+      await until(async () => {
+        const { records } = await factsOf(engine, 'r')
+        return records.length === 1
+      })
+      await internalsOf(engine).commits.idle()
+      for (let round = 0; round < 5; round++) await nextRound()
     }
 
     test('a worker that falls silent loses its run to another one after leaseMs, once and counted, and its own writes are refused from then on (DL-1, P1)', async ({
@@ -95,7 +117,7 @@ onEach(KINDS, (kind) =>
     }) => {
       const { app, engine, connection, gates, openAll } = await application()
       await app.work({ name: 'a' })
-      const [before] = await engine.listWorkers()
+      const before = await onlyWorker(engine)
       await engine.start(THREE, null, 'r')
       await gates[0].reached()
       await loseLease(connection)
@@ -107,8 +129,8 @@ onEach(KINDS, (kind) =>
       const workers = await engine.listWorkers()
       const live = workers.filter(({ lost }) => !lost)
       assert.lengthOf(live, 1)
-      assert.equal(live[0]?.name, before?.name)
-      assert.notEqual(live[0]?.instance, before?.instance)
+      assert.equal(live[0]?.name, before.name)
+      assert.notEqual(live[0]?.instance, before.instance)
       assert.equal(gates[0].arrived, 2)
     })
 
@@ -191,19 +213,9 @@ onEach(KINDS, (kind) =>
       await gates[0].reached()
       gates[1].open()
       gates[2].open()
-      const renewing = connection.called('renewWorker')
-      connection.freeze(['renewWorker'])
-      await renewing
-      const store = await cluster.store()
-      const [worker] = await store.listWorkers()
-      await until(async () => (await store.now()) > (worker?.until ?? 0))
-
+      await letLapse(connection)
       gates[0].open()
-      await until(async () => {
-        const { records } = await factsOf(engine, 'r')
-        return records.length === 1
-      })
-      await until(() => connection.calls('renewWorker') > 0)
+      await firstRecorded(engine)
       assert.equal(gates[1].arrived, 0)
       connection.thaw()
       const end = await endOf(engine, 'r')
@@ -218,17 +230,9 @@ onEach(KINDS, (kind) =>
       await app.work({ name: 'a' })
       await engine.start(THREE, null, 'r')
       await gates[0].reached()
-      const renewing = connection.called('renewWorker')
-      connection.freeze(['renewWorker'])
-      await renewing
-      const store = await cluster.store()
-      const [worker] = await store.listWorkers()
-      await until(async () => (await store.now()) > (worker?.until ?? 0))
+      await letLapse(connection)
       gates[0].open()
-      await until(async () => {
-        const { records } = await factsOf(engine, 'r')
-        return records.length === 1
-      })
+      await firstRecorded(engine)
       await engine.cancel('r')
       // What the cancel has done is told after its answer.
       await nextRound()
@@ -243,9 +247,8 @@ onEach(KINDS, (kind) =>
     }) => {
       const { app, engine, openAll } = await application()
       await app.work()
-      const [worker] = await engine.listWorkers()
       const store = await cluster.store()
-      if (!worker) throw new Error('There is no worker')
+      const worker = await onlyWorker(store)
       await store.commit([storedRun(THREE.name, { id: 'r', leaseTo: worker.instance })])
       openAll()
       const end = await endOf(engine, 'r')

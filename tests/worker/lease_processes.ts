@@ -11,6 +11,7 @@ import {
   type ProcessDatabase,
 } from '../dead_letters/process_database.ts'
 import { processApp } from '../engine/process_app.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import type { LeaseOrder } from './lease_process.ts'
 import { until } from './until.ts'
 
@@ -102,12 +103,11 @@ export class LeaseProcesses {
   }
 
   async close(): Promise<void> {
-    for (const process of this.#processes) {
-      process.signal('SIGCONT')
-      await process.kill()
-    }
-    await this.engine.stop()
-    await this.#database.remove()
-    await rm(this.#directory, { recursive: true })
+    await cleanUp(
+      ...this.#processes.map((process) => () => process.kill()),
+      () => this.engine.stop(),
+      () => this.#database.remove(),
+      () => rm(this.#directory, { recursive: true })
+    )
   }
 }
