@@ -1,6 +1,6 @@
 import type { NewWorker, RunStanding, SuspectRule, WorkerRow } from '../../contracts/store.ts'
 import type { Dialect, Statement } from './dialect.ts'
-import { GONE, isForgotten, LOST, markLost, OWNS_RUNS, passOnRuns, released } from './lost_runs.ts'
+import { GONE, isForgotten, markLost, OWNS_RUNS, passOnRuns, released, RUNS } from './lost_runs.ts'
 import { readHeld } from './run_details.ts'
 
 /** The rows of `durable_workers`: a process holds all of its runs by one of them. */
@@ -39,25 +39,25 @@ export class Leases {
     } = worker
     this.#dialect.announced(instance)
     const announce = {
-      sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, counted, descriptor, started_at)
-        values (?, ?, ?, ${now} + ?, 0, ?, ?, ${now})`,
+      sql: `insert into durable_workers (instance, name, lease_ms, lease_until, lost, had_suspect, counted, descriptor, started_at)
+        values (?, ?, ?, ${now} + ?, 0, 0, ?, ?, ${now})`,
       values: [instance, name, leaseMs, leaseMs, Number(isCounted), descriptor],
     }
     if (!takeOver) {
       await this.#dialect.write([announce])
       return { takenOver: 0 }
     }
-    const lostWorkers = 'select instance from durable_workers where name = ? and lost <> 0'
+    const lostWorkers = 'select instance from durable_workers where name = ? and lost = 1'
     const { sql, locksNames } = this.#dialect
     // A name that is not locked may be that of a live process: its lease decides.
     const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
     const where = `name = ? and lost = 0${isPredecessor}`
     const values = [name]
-    const [, takenOver = 0] = await this.#passOn((skipLocked) => [
-      { sql: markLost(sql, { where, skipLocked }), values },
-      ...passOnRuns(sql, { lostWorkers, values, suspectFrom, skipLocked }),
-      announce,
-    ])
+    const [, takenOver = 0] = await this.#passOn((skipLocked) => {
+      const mark = { sql: markLost(sql, { where, skipLocked }), values }
+      const { take, decide } = passOnRuns(sql, { lostWorkers, values, suspectFrom, skipLocked })
+      return [mark, take, ...decide, announce]
+    })
     return { takenOver }
   }
 
@@ -89,12 +89,13 @@ export class Leases {
     const values = [instance]
     await this.#passOn((skipLocked) => [
       {
-        sql: `update durable_workers set lost = ${LOST}, counted = 0 where instance = ?`,
+        sql: `update durable_workers set lost = 1, counted = 0 where instance = ?`,
         values,
       },
       {
         sql: sql.update({
-          ...{ table: 'durable_runs', key: 'id', skipLocked },
+          ...RUNS,
+          skipLocked,
           set: released(sql.now, sql),
           where: 'owner = ? and due_at is null',
         }),
@@ -127,11 +128,13 @@ export class Leases {
       this.#passesOver = false
       return { workers: 0, runs: 0 }
     }
-    const [workers = 0, runs = 0] = await this.#passOn((skipLocked) => [
-      { sql: markLost(sql, { where: hasExpired, skipLocked }), values: [] },
-      ...passOnRuns(sql, { lostWorkers: GONE, values: [], suspectFrom, skipLocked }),
-      { sql: `delete from durable_workers where ${isForgotten(sql)}`, values: [] },
-    ])
+    const [workers = 0, runs = 0] = await this.#passOn((skipLocked) => {
+      const mark = { sql: markLost(sql, { where: hasExpired, skipLocked }), values: [] }
+      const gone = { lostWorkers: GONE, values: [] }
+      const { take, decide } = passOnRuns(sql, { ...gone, suspectFrom, skipLocked })
+      const forget = { sql: `delete from durable_workers where ${isForgotten(sql)}`, values: [] }
+      return [mark, take, ...decide, forget]
+    })
     return { workers, runs }
   }
 
@@ -148,7 +151,7 @@ export class Leases {
       instance: row.instance,
       name: row.name,
       until: row.lease_until,
-      lost: row.lost !== 0,
+      lost: row.lost === 1,
       descriptor: row.descriptor,
       startedAt: row.started_at,
     }))

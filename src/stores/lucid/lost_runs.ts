@@ -1,8 +1,7 @@
 import type { Fragments, RowUpdate, Statement, Value } from './dialect.ts'
 
-/** What `durable_workers.lost` says of a lost worker. */
-export const LOST = 1
-const LOST_WITH_SUSPECT = 2
+/** For a change of runs, by its key. */
+export const RUNS = { table: 'durable_runs', key: 'id' } as const
 
 /**
  * Owners of runs that are no live workers: lost ones, and those without a row. The index of owners is read from one to the
@@ -30,11 +29,17 @@ export function released(dueAt: string, { now }: Fragments): string {
   return `due_at = ${dueAt}, updated_at = ${now}, status = 'suspended', owner = null, wake_seq = null`
 }
 
+/** What is done with the runs of lost workers, in this order and in one transaction. */
+export interface PassingOn {
+  /** Locks and marks them: as many rows as it changes are passed on. */
+  take: Statement
+  /** What becomes of those that are marked. Only these are certain to see what others had sent to them before the lock. */
+  decide: Statement[]
+}
+
 /**
- * Everything that becomes of the runs of lost workers, as `orphaned` of core/transition says. The first statement locks
- * them: only those after it are certain to see what others have sent to them and the waits as their workers have left
- * them, and what it has passed over is left to a later pass as a whole. Each of the others takes what is left. Only a
- * running run has an owner.
+ * Everything that becomes of the runs of lost workers, as `orphaned` of core/transition says. What is not taken, because
+ * others hold it, is left to a later pass as a whole.
  *
  * @param values those of the query of the lost workers
  */
@@ -46,51 +51,47 @@ export function passOnRuns(
     suspectFrom: number | null
     skipLocked: boolean
   }
-): Statement[] {
+): PassingOn {
   const { lostWorkers, values, suspectFrom, skipLocked } = params
   const { now, update } = sql
-  const runs = { table: 'durable_runs', key: 'id' }
+  // Only a running run has an owner.
   const owned = `owner in (${lostWorkers})`
-  const left = `${owned} and updated_at = ${BEING_PASSED_ON}`
+  const take = update({
+    ...RUNS,
+    skipLocked,
+    set: `updated_at = ${BEING_PASSED_ON}`,
+    where: `${owned} and due_at is null`,
+  })
   const wake = `case when exists (select 1 from durable_inbox i where i.run_id = durable_runs.id) then ${now}
     else coalesce((select min(w.due_at) from durable_waits w where w.run_id = durable_runs.id), ${now}) end`
-  const becomesSuspect =
-    suspectFrom === null ? '1 = 0' : `recovery_attempts + 1 >= ${suspectFrom} and not ${IS_SUSPECT}`
-  const statements = [
-    update({
-      ...runs,
-      skipLocked,
-      set: `updated_at = ${BEING_PASSED_ON}`,
-      where: `${owned} and due_at is null`,
-    }),
-    // Of owners that do not count, or are not known.
-    update({
-      ...runs,
-      set: released(now, sql),
-      where: `${left} and not exists (
-        select 1 from durable_workers w where w.instance = durable_runs.owner and w.counted = 1)`,
-    }),
-    // Beside a suspect.
-    update({
-      ...runs,
-      set: `${released(now, sql)}, claim_key = ' ' || claim_key`,
-      where: `${left} and not ${IS_SUSPECT} and exists (
-        select 1 from durable_workers w where w.instance = durable_runs.owner and w.lost = ${LOST_WITH_SUSPECT})`,
-    }),
-    // Parked.
-    update({
-      ...runs,
-      set: `${released(wake, sql)}, parked_at = ${now}`,
-      where: `${left} and parked_at is null and phase = 'body' and ${IN_FLIGHT}`,
-    }),
-    update({
-      ...runs,
-      set: `due_at = ${now}, updated_at = ${now},
-        claim_key = case when ${becomesSuspect} then ' ' || claim_key else claim_key end`,
-      where: left,
-    }),
+  const isSuspectNow = suspectFrom === null ? '1 = 0' : `recovery_attempts + 1 >= ${suspectFrom}`
+  // Each takes what those before it have left.
+  const decisions: [condition: string, set: string][] = [
+    [`not ${ownedBy('w.counted = 1')}`, released(now, sql)],
+    [
+      `not ${IS_SUSPECT} and ${ownedBy('w.had_suspect = 1')}`,
+      `${released(now, sql)}, claim_key = ' ' || claim_key`,
+    ],
+    [
+      `parked_at is null and phase = 'body' and ${IN_FLIGHT}`,
+      `${released(wake, sql)}, parked_at = ${now}`,
+    ],
+    [
+      '1 = 1',
+      `due_at = ${now}, updated_at = ${now},
+        claim_key = case when ${isSuspectNow} and not ${IS_SUSPECT} then ' ' || claim_key else claim_key end`,
+    ],
   ]
-  return statements.map((text) => ({ sql: text, values }))
+  const isMarked = `${owned} and updated_at = ${BEING_PASSED_ON}`
+  const decide = decisions.map(([condition, set]) => ({
+    sql: update({ ...RUNS, set, where: `${isMarked} and ${condition}` }),
+    values,
+  }))
+  return { take: { sql: take, values }, decide }
+}
+
+function ownedBy(worker: string): string {
+  return `exists (select 1 from durable_workers w where w.instance = durable_runs.owner and ${worker})`
 }
 
 /** A worker that executed a suspect is remembered as such: of its runs some may be passed on later than that one. */
@@ -104,7 +105,7 @@ export function markLost(
     ...change,
     table: 'durable_workers',
     key: 'instance',
-    set: `lost = case when ${hadSuspect} then ${LOST_WITH_SUSPECT} else ${LOST} end`,
+    set: `lost = 1, had_suspect = case when ${hadSuspect} then 1 else 0 end`,
   })
 }
 
@@ -114,5 +115,5 @@ export function markLost(
  * A process that comes back finds no row: it renews and claims nothing, and goes on as a new instance.
  */
 export function isForgotten({ now }: Fragments): string {
-  return `lost <> 0 and lease_until + lease_ms <= ${now} and not ${OWNS_RUNS}`
+  return `lost = 1 and lease_until + lease_ms <= ${now} and not ${OWNS_RUNS}`
 }

@@ -32,6 +32,7 @@ import { Leases } from './leases.ts'
 import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
 import { POSTGRES_CLIENTS, PostgresDialect } from './postgres/dialect.ts'
+import { RUNS } from './lost_runs.ts'
 import { readErrors, readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
@@ -188,7 +189,8 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     const { now, texts, update } = this.#dialect.sql
     // What others hold comes at the end of its pause: a worker that starts does not wait for them.
     const sql = update({
-      ...{ table: 'durable_runs', key: 'id', skipLocked: true },
+      ...RUNS,
+      skipLocked: true,
       set: `due_at = ${now}, updated_at = ${now}`,
       where: `status = 'blocked' and due_at > ${now} and claim_key in (${texts})`,
     })

@@ -189,7 +189,10 @@ const SIGNALS: Table = {
   indexes: [{ name: 'durable_signals_token', columns: ['token', 'signal_id'], unique: true }],
 }
 
-/** `lost`: 0 live, 1 lost, 2 lost while it executed a suspect. `counted`: whether what it loses counts as recoveries. */
+/**
+ * `lost`: others have taken its runs over, or are about to. `had_suspect`: it executed a suspect when it was found lost.
+ * `counted`: what it loses counts as recoveries.
+ */
 const WORKERS: Table = {
   name: 'durable_workers',
   columns: {
@@ -198,6 +201,7 @@ const WORKERS: Table = {
     lease_ms: 'bigint',
     lease_until: 'bigint',
     lost: 'integer',
+    had_suspect: 'integer',
     counted: 'integer',
     descriptor: 'text',
     started_at: 'bigint',

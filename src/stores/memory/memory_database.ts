@@ -120,19 +120,12 @@ export class MemoryDatabase {
     return runs.length
   }
 
-  /** Makes what an instance holds due, uncounted. Gives the number of runs. */
-  handBack(instance: string): number {
-    const runs = this.runs.ownedBy(instance).filter(({ dueAt }) => dueAt === null)
-    const terms = { now: this.now(), isCounted: false, suspectFrom: null, besideSuspect: false }
-    for (const run of runs) this.runs.replace(orphaned(run, { ...terms, parkUntil: null }))
-    return runs.length
-  }
-
   /** When a run is to be woken that waits for a step in flight; null = it waits for none. */
   #parkUntil(runId: string, now: number): number | null {
     const waits = this.waits.of(runId)
     if (!waits.some(isInFlight)) return null
-    if (this.inbox.above(runId, 0).length > 0) return now
-    return Math.min(...waits.map(({ dueAt }) => dueAt ?? Infinity))
+    const dueTimes = waits.flatMap(({ dueAt }) => dueAt ?? [])
+    const isDue = dueTimes.length === 0 || this.inbox.above(runId, 0).length > 0
+    return isDue ? now : Math.min(...dueTimes)
   }
 }

@@ -178,8 +178,8 @@ export class MemoryStore implements Store {
   }
 
   async removeWorker(instance: string): Promise<void> {
-    if (this.database.handBack(instance) > 0) this.database.changed(this)
     this.database.workers.remove(instance)
+    if (this.database.orphan([instance], { suspectFrom: null }) > 0) this.database.changed(this)
   }
 
   async recoverExpired({ suspectFrom = null }: SuspectRule = {}): Promise<{

@@ -34,7 +34,7 @@ export class RunTable {
     this.#rows.set(row.id, copyOf(row))
     this.due.replace(before, row)
     if (before?.owner === row.owner) return
-    if (before && before.owner !== null) this.#owned.get(before.owner)?.delete(row.id)
+    if (before && before.owner !== null) removeFrom(this.#owned, before.owner, row.id)
     if (row.owner !== null) addTo(this.#owned, row.owner, row.id)
   }
 
@@ -46,8 +46,8 @@ export class RunTable {
     this.#payloads.delete(id)
     this.#tags.delete(id)
     this.#attributes.delete(id)
-    if (row.parent) this.#children.get(row.parent.runId)?.delete(id)
-    if (row.owner !== null) this.#owned.get(row.owner)?.delete(id)
+    if (row.parent) removeFrom(this.#children, row.parent.runId, id)
+    if (row.owner !== null) removeFrom(this.#owned, row.owner, id)
   }
 
   get(id: string): RunRow | undefined {
@@ -99,7 +99,7 @@ export class RunTable {
 
   /** Instances that own runs. */
   owners(): string[] {
-    return [...this.#owned].flatMap(([owner, ids]) => (ids.size > 0 ? [owner] : []))
+    return [...this.#owned.keys()]
   }
 
   ownedBy(instance: string): RunRow[] {
@@ -119,4 +119,10 @@ function addTo(index: Map<string, Set<string>>, key: string, value: string) {
   const values = index.get(key)
   if (values) values.add(value)
   else index.set(key, new Set([value]))
+}
+
+function removeFrom(index: Map<string, Set<string>>, key: string, value: string) {
+  const values = index.get(key)
+  values?.delete(value)
+  if (values?.size === 0) index.delete(key)
 }

@@ -88,6 +88,14 @@ export function parkingChecks(check: Check) {
     assert.equal(await db.field('r', 'dueAt'), nap?.dueAt)
   })
 
+  check('a parked run of which nothing is due ever is due at once', async (db) => {
+    await beside(db, 'r', dispatched(0, { dueIn: null }))
+    await lose(db, 'w2')
+    assert.deepEqual(await stateOf(db, 'r'), PARKED)
+    assert.ok(await db.isDue('r'))
+    assert.deepEqual(await db.claimedIds({ owner: 'w2' }), ['r'])
+  })
+
   check(
     'a parked run is woken by the result, and at once by what it had not read (DL-5)',
     async (db) => {
