@@ -37,6 +37,7 @@ export default class DurableProvider {
   #discovery: Discovery | undefined
   #fileWatch: Loop | undefined
   #forgetEngine = () => {}
+  #stopWatchingQueries = () => {}
 
   constructor(protected app: ApplicationService) {}
 
@@ -105,7 +106,7 @@ export default class DurableProvider {
       make: (target) => container.make(target),
       resolving: (target, callback) => container.resolving(target, callback),
     }
-    await watchQueries(this.app, noteQuery)
+    this.#stopWatchingQueries = await watchQueries(this.app, noteQuery)
     const registry = new Registry()
     const discovery = (this.#discovery = new Discovery({
       registry,
@@ -139,6 +140,7 @@ export default class DurableProvider {
       await this.#worker?.stop()
     } finally {
       await this.#engine?.stop()
+      this.#stopWatchingQueries()
       this.#forgetEngine()
     }
   }

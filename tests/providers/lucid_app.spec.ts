@@ -120,6 +120,29 @@ test.group('Application on Lucid', () => {
     assert.deepEqual(calls, ['1 row'])
   })
 
+  test('queries of a connection are listened to once, however often it is announced, and no longer than the application runs', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: false })
+    await app.start(() => {})
+    const db = await app.container.make('lucid.db')
+    const emitter = await app.container.make('emitter')
+    await db.rawQuery('select 1')
+    const connection = db.manager.get('main')!.connection!
+    const client = connection.client!
+    const queries = client.listenerCount('query')
+    const connections = emitter.listenerCount('db:connection:connect')
+    await app.container.make('durable')
+    await emitter.emit('db:connection:connect', connection)
+    assert.equal(client.listenerCount('query'), queries + 1)
+    assert.equal(emitter.listenerCount('db:connection:connect'), connections + 1)
+    await app.terminate()
+    assert.equal(client.listenerCount('query'), queries)
+    assert.equal(emitter.listenerCount('db:connection:connect'), connections)
+  })
+
   test('a connection that does not exist is named at the first use', async ({
     assert,
     fs,
