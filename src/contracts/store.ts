@@ -1,7 +1,7 @@
 import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
 import type { DispatchKey } from '../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
-import type { RunPayloads, RunRow, RunStatus, RunSummary } from '../core/run.ts'
+import type { RunPayloads, RunPhase, RunRow, RunStatus, RunSummary } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
 
 /**
@@ -209,7 +209,10 @@ export interface RunStanding {
   runId: string
   claimKey: string
   status: RunStatus
+  phase: RunPhase
   token: number
+  /** As in `RunRow`. */
+  errorCode: string | null
 }
 
 export interface StoredRun extends RunRow, RunPayloads {

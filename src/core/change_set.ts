@@ -175,7 +175,7 @@ export interface FlushNews {
   dueIn: number | null
   /** Running runs that got inbox entries. */
   inbox: ReadonlySet<string>
-  /** Runs whose lease was taken away from whoever held it. */
+  /** Runs that were taken away from whoever executes them, or keeps them in memory while they wait. */
   revoked: ReadonlySet<string>
   /** Runs that ended. */
   ended: ReadonlySet<string>

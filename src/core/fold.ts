@@ -235,7 +235,7 @@ class Fold {
     const compensates = write.compensate && row.startedAt !== null
     if (compensates && row.phase === 'unwinding')
       return { type: 'cancelled', outcome: 'unwinding', runs: [] }
-    if (row.owner !== null) this.#revoked.add(runId)
+    if (row.status === 'running' || row.status === 'suspended') this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }
     const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
     this.#write(next, { error })

@@ -4,9 +4,9 @@ import type { RunRow } from './run.ts'
 /** The code of a run that somebody has cancelled. On the row of one that unwinds it says what it will end as. */
 export const CANCELLED = 'cancelled' satisfies RecordedCode
 
-/** Whether an unwinding run ends `cancelled`, and not as its failure does. */
-export function isCancelled({ errorCode }: Pick<RunRow, 'errorCode'>): boolean {
-  return errorCode === CANCELLED
+/** Whether a run undoes its steps since it was cancelled: it ends `cancelled`, and not as its failure does. */
+export function isCancelled({ phase, errorCode }: Pick<RunRow, 'phase' | 'errorCode'>): boolean {
+  return phase === 'unwinding' && errorCode === CANCELLED
 }
 
 /**

@@ -32,7 +32,7 @@ export class RunNews {
     return subscribe(this.#inbox, runId, listener)
   }
 
-  /** The lease of a run was taken from whoever held it. */
+  /** A run was taken away from whoever executes it, or keeps it in memory while it waits. */
   onRevoked(listener: (runId: string) => void): () => void {
     this.#revoked.add(listener)
     return () => this.#revoked.delete(listener)

@@ -5,9 +5,10 @@ import { decode, encode } from '../core/payload.ts'
 import { decideRetry, type RetryPolicy, retryPolicy } from '../core/retry_policy.ts'
 import type { RunRow } from '../core/run.ts'
 import { encodeError, type SerializedError, serializeError } from '../core/serialized_error.ts'
-import { AbortError, E_UNKNOWN_STEP } from '../errors.ts'
+import { type AbortError, E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
 import type { StepContext } from '../types/step.ts'
+import { stepTimeout, turnOver } from './abort_reasons.ts'
 import type { StepDefinition } from './definitions.ts'
 import { BoundLogger, type EngineLogger } from './run_logger.ts'
 import { parse } from './schema.ts'
@@ -66,7 +67,7 @@ export class StepRunner {
    */
   abandon(seq: number): void {
     this.#abandoned.add(seq)
-    const reason = new AbortError('turn_over', 'The run ended without waiting for this step')
+    const reason = turnOver('The run ended without waiting for this step')
     this.#controllers.get(seq)?.abort(reason)
   }
 
@@ -206,8 +207,7 @@ export class StepRunner {
     } finally {
       timer.abort()
     }
-    const message = `Step "${task.name}" ran longer than ${timeoutMs} ms`
-    const error = new AbortError('step_timeout', message)
+    const error = stepTimeout(task.name, timeoutMs)
     controller.abort(error)
     await Promise.race([running.catch(() => {}), delay(OVERRUN_GRACE_MS, null, { ref: false })])
     throw error

@@ -30,7 +30,6 @@ const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled']
  * is claimed again by the same process.
  */
 export class TurnRunner implements Resident {
-  readonly resident = this
   #params: ExecutionParams
   #writer: RunWriter
   #turn!: Turn
@@ -70,6 +69,10 @@ export class TurnRunner implements Resident {
 
   get row(): RunRow {
     return this.#writer.row
+  }
+
+  get resident(): this | null {
+    return this.#voided.signal.aborted ? null : this
   }
 
   get historyCharacters(): number {

@@ -1,7 +1,8 @@
 import type { RunStanding, Store } from '../contracts/store.ts'
-import type { RunRow, RunStatus } from '../core/run.ts'
+import type { RunRow } from '../core/run.ts'
+import { takenAway } from '../engine/abort_reasons.ts'
 import type { Lease } from '../engine/lease.ts'
-import { AbortError } from '../errors.ts'
+import type { AbortError } from '../errors.ts'
 import type { RunLogger } from '../types/step.ts'
 
 /** What a worker executes, as far as its leases are concerned. */
@@ -59,13 +60,12 @@ export class LeaseCheck {
     const tokens = new Map(held.map(({ runId, token }) => [runId, token]))
     const doubtful = executing.filter(({ id, token }) => tokens.get(id) !== token)
     if (doubtful.length === 0) return
-    const known = new Map(doubtful.map(({ id, token }) => [id, token]))
-    const standings = await this.#params.store.statusesOf([...known.keys()])
-    for (const { runId, token, status } of standings) {
-      const isStillThat = this.#params.runs
-        .executing()
-        .some((row) => row.id === runId && row.token === known.get(runId) && row.token < token)
-      if (isStillThat) this.#params.runs.discardRun(runId, takenAway(status))
+    const { store, runs } = this.#params
+    const standings = await store.statusesOf(doubtful.map(({ id }) => id))
+    const still = new Map(runs.executing().map((row) => [row.id, row]))
+    for (const standing of standings) {
+      const row = still.get(standing.runId)
+      if (row && row.token < standing.token) runs.discardRun(row.id, takenAway(row, standing))
     }
   }
 
@@ -95,11 +95,4 @@ export class LeaseCheck {
       }
     }
   }
-}
-
-/** A cancel takes it from its worker, and so does the claim of another one. */
-function takenAway(status: RunStatus): AbortError {
-  return status === 'cancelled'
-    ? new AbortError('cancelled', 'The run was cancelled')
-    : new AbortError('lease_lost', 'Another worker has the run')
 }

@@ -4,6 +4,7 @@ import { isSuspectKey } from '../core/name.ts'
 import { isBeyondCap } from '../core/recovery.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
+import { leaseLost, stopping, takenAway, turnOver } from '../engine/abort_reasons.ts'
 import type { EngineContext, Slot } from '../engine/engine_context.ts'
 import type { Lease } from '../engine/lease.ts'
 import type { Execution, ExecutionParams, Resident } from '../engine/execution.ts'
@@ -11,7 +12,7 @@ import { Follower } from '../engine/follower.ts'
 import { RunWriter, type TurnEnding } from '../engine/run_writer.ts'
 import { TurnRunner } from '../engine/turn_runner.ts'
 import { Unwinder } from '../engine/unwinder.ts'
-import { AbortError } from '../errors.ts'
+import type { AbortError } from '../errors.ts'
 import type { LeasedRuns } from './lease_check.ts'
 import { Residents } from './residents.ts'
 
@@ -92,7 +93,7 @@ export class RunPool implements LeasedRuns {
     for (const row of rows) {
       const resident = this.#residents.take(row.id)
       if (row.phase === 'body' && resident?.continues(row)) kept.set(row.id, resident)
-      else resident?.discard(new AbortError('lease_lost', 'Another worker has had the run'))
+      else resident?.discard(takenAway(resident.row, row))
     }
     const loaded = await this.#load(rows, kept)
     for (const row of rows) {
@@ -207,7 +208,7 @@ export class RunPool implements LeasedRuns {
 
   /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
   async #handBack(row: RunRow, resident: Resident | null): Promise<void> {
-    resident?.discard(new AbortError('lease_lost', 'The run is not continued here'))
+    resident?.discard(this.#isDraining ? stopping() : leaseLost())
     await new RunWriter(row, this.#params.context).write({}, { kind: 'release' })
   }
 
@@ -233,7 +234,7 @@ export class RunPool implements LeasedRuns {
       if (kept) this.#residents.keep(kept)
       else execution.discard(afterwards(ending))
     } catch (error) {
-      execution.discard(new AbortError('turn_over', 'The run could not be executed'))
+      execution.discard(turnOver('The run could not be executed'))
       throw error
     } finally {
       // A step that does not heed its abort may outlive its phase.
@@ -245,6 +246,10 @@ export class RunPool implements LeasedRuns {
     execution: Execution,
     { row, loaded }: { row: RunRow; loaded: LoadedRun }
   ): Promise<TurnEnding> {
+    const other = this.#running.get(row.id)
+    if (other && other.row.token > row.token) return 'lost'
+    // Claimed again here, before this process has heard that what executes it still has lost it.
+    other?.discard(takenAway(other.row, row))
     this.#running.set(row.id, execution)
     if (this.#isDraining) execution.drain()
     try {
@@ -262,13 +267,9 @@ export class RunPool implements LeasedRuns {
   }
 }
 
-function stopping(): AbortError {
-  return new AbortError('worker_stopping', 'The worker is shutting down')
-}
-
 /** For what is at work of a run that has left the hands of its execution. */
 function afterwards(ending: TurnEnding): AbortError {
-  return new AbortError(ending === 'lost' ? 'lease_lost' : 'turn_over', `The run is ${ending}`)
+  return ending === 'lost' ? leaseLost() : turnOver(`The run is ${ending}`)
 }
 
 function executionOf(row: RunRow, params: ExecutionParams): Execution {

@@ -1,6 +1,5 @@
-import { AbortError } from '../errors.ts'
-
-const GONE_ON = 'The run has gone on under a later lease'
+import { leaseLost, turnOver } from '../engine/abort_reasons.ts'
+import type { AbortError } from '../errors.ts'
 
 /** What is known here of a suspended run that is kept in memory. */
 interface Kept {
@@ -31,16 +30,15 @@ export class Residents<Runner extends Kept> {
     const { id, token } = runner.row
     const other = this.take(id)
     if (other && other.row.token > token) {
-      runner.discard(new AbortError('turn_over', GONE_ON))
+      runner.discard(leaseLost())
       return this.keep(other)
     }
-    other?.discard(new AbortError('turn_over', GONE_ON))
+    other?.discard(leaseLost())
     this.#runs.set(id, runner)
     this.#bytes += sizeOf(runner)
     for (const oldest of this.#runs.keys()) {
       if (this.#runs.size <= this.#limits.runs && this.#bytes <= this.#limits.bytes) break
-      const reason = new AbortError('turn_over', 'The run is no longer kept in memory')
-      this.take(oldest)?.discard(reason)
+      this.take(oldest)?.discard(turnOver('The run is no longer kept in memory'))
     }
   }
 

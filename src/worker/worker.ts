@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Store } from '../contracts/store.ts'
 import { claimKey, suspectKey } from '../core/name.ts'
 import { suspectFrom } from '../core/recovery.ts'
+import { cancelled, leaseLost } from '../engine/abort_reasons.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import { changeSet } from '../engine/run_writer.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
-import { AbortError } from '../errors.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
 import { RouteCheck } from '../maintenance/route_check.ts'
 import { timeouts } from '../maintenance/timeouts.ts'
@@ -93,7 +93,7 @@ export class DurableWorker implements Starter {
       descriptor: () => JSON.stringify(this.#descriptor()),
       onLost: () => {
         context.log.warn('The lease of this worker was recovered by others: its turns are void')
-        pool.discardAll(new AbortError('lease_lost', 'The lease of this worker was recovered'))
+        pool.discardAll(leaseLost())
       },
     })
     const pool = new RunPool({
@@ -120,9 +120,7 @@ export class DurableWorker implements Starter {
         claims.trigger()
         for (const loop of upkeep) loop.within(UPKEEP_PAUSE_MS)
       }),
-      news.onRevoked((runId) =>
-        pool.discardRun(runId, new AbortError('cancelled', 'The run was cancelled'))
-      ),
+      news.onRevoked((runId) => pool.discardRun(runId, cancelled())),
       registry.onChange(() => this.#onRegistered()),
       attributeUnhandledRejections(),
     ]

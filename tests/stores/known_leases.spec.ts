@@ -90,8 +90,8 @@ test.group('Leases that a process knows of', () => {
     const again = heldRun('again', { token: 3 })
     const late = heldRun('late', { token: 1 })
     leases.claimed([again, late])
-    const { claimKey, status, token } = kept
-    compare([{ runId: 'kept', claimKey, status, token }])
+    const { claimKey, status, phase, token, errorCode } = kept
+    compare([{ runId: 'kept', claimKey, status, phase, token, errorCode }])
     assert.isTrue(leases.mayHaveParent('taken'))
     for (const row of [kept, again, late]) assert.isTrue(isKnown(leases, row), row.id)
     assert.isFalse(leases.mayHaveParent('starting'))

@@ -8,7 +8,8 @@ import { LeaseCheck } from '../../src/worker/lease_check.ts'
 const LEASE_MS = 1_000
 
 function standing(runId: string, token = 1): RunStanding {
-  return { runId, claimKey: newRun(runId).claimKey, status: 'running', token }
+  const { claimKey } = newRun(runId)
+  return { runId, claimKey, status: 'running', phase: 'body', token, errorCode: null }
 }
 
 function executed(id: string, token = 1): RunRow {
@@ -27,7 +28,8 @@ class Scene {
   released: [string, number][] = []
   /** Of the runs that cannot be released. */
   unwritable: string[] = []
-  discarded: string[] = []
+  /** Runs, each with the code of its abort. */
+  discarded: [string, string][] = []
   warnings: string[] = []
   asked = 0
   /** Called while the store is asked. */
@@ -47,7 +49,7 @@ class Scene {
     runs: {
       executing: () => this.executing,
       occupying: () => new Set([...this.executing.map(({ id }) => id), ...this.waiting]),
-      discardRun: (runId) => void this.discarded.push(runId),
+      discardRun: (runId, { code }) => void this.discarded.push([runId, code]),
     },
     leaseMs: LEASE_MS,
     release: async ({ runId, token }) => {
@@ -120,7 +122,38 @@ test.group('What a worker holds and what it executes', () => {
     scene.held = [standing('mine')]
     scene.standings = [standing('r', 3)]
     await scene.look({ after: 0 })
-    assert.deepEqual(scene.discarded, ['r'])
+    assert.deepEqual(scene.discarded, [['r', 'lease_lost']])
+  })
+
+  test('a run that was cancelled is discarded as that, also where it undoes its steps first', async ({
+    assert,
+  }) => {
+    const cancelled = { token: 2, errorCode: 'cancelled' }
+    const unwinding = { ...cancelled, phase: 'unwinding' } as const
+    const scene = new Scene()
+    scene.executing = ['over', 'late', 'waits', 'at work'].map((id) => executed(id))
+    scene.standings = [
+      { ...standing('over'), ...cancelled, status: 'cancelled' },
+      { ...standing('late'), token: 2, errorCode: 'execution_timeout', status: 'cancelled' },
+      { ...standing('waits'), ...unwinding, status: 'suspended' },
+      { ...standing('at work'), ...unwinding },
+    ]
+    await scene.look({ after: 0 })
+    assert.deepEqual(
+      scene.discarded,
+      scene.executing.map(({ id }) => [id, 'cancelled'])
+    )
+  })
+
+  test('a run that had been cancelled before, and that another worker undoes now, is lost', async ({
+    assert,
+  }) => {
+    const unwinding = { phase: 'unwinding', errorCode: 'cancelled' } as const
+    const scene = new Scene()
+    scene.executing = [{ ...executed('r', 2), ...unwinding }]
+    scene.standings = [{ ...standing('r', 3), ...unwinding }]
+    await scene.look({ after: 0 })
+    assert.deepEqual(scene.discarded, [['r', 'lease_lost']])
   })
 
   test('a run that has just left under its own lease is not discarded', async ({ assert }) => {

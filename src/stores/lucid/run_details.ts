@@ -1,5 +1,5 @@
 import type { HistoryRecord, Wait } from '../../core/history.ts'
-import type { RunPayloads, RunStatus } from '../../core/run.ts'
+import type { RunPayloads, RunPhase, RunStatus } from '../../core/run.ts'
 import type { StoredAttribute } from '../../core/search_attributes.ts'
 import type { RunStanding, StoredRun } from '../../contracts/store.ts'
 import type { Dialect } from './dialect.ts'
@@ -20,7 +20,7 @@ const MARKS = `select tag as name, null as value from durable_tags where run_id 
 const RECORDS = 'select * from durable_history where run_id = ? order by generation, seq'
 const WAITS = `select ${WAIT_COLUMNS} from durable_waits where run_id = ? order by seq`
 
-const STANDINGS = 'select id, claim_key, status, token from durable_runs'
+const STANDINGS = 'select id, claim_key, status, phase, token, error_code from durable_runs'
 
 /** A run with its payloads, tags and search attributes. */
 export async function readRun(dialect: Dialect, runId: string): Promise<StoredRun | null> {
@@ -83,11 +83,14 @@ interface StandingColumns {
   id: string
   claim_key: string
   status: RunStatus
+  phase: RunPhase
   token: number
+  error_code: string | null
 }
 
-function toStanding({ id, claim_key: claimKey, status, token }: StandingColumns): RunStanding {
-  return { runId: id, claimKey, status, token }
+function toStanding(columns: StandingColumns): RunStanding {
+  const { id, claim_key: claimKey, status, phase, token, error_code: errorCode } = columns
+  return { runId: id, claimKey, status, phase, token, errorCode }
 }
 
 /** What runs failed with, and nothing else of their payloads. */

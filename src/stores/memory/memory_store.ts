@@ -262,6 +262,7 @@ export class MemoryStore implements Store {
   }
 }
 
-function standingOf({ id, claimKey, status, token }: RunRow): RunStanding {
-  return { runId: id, claimKey, status, token }
+function standingOf(row: RunRow): RunStanding {
+  const { id, claimKey, status, phase, token, errorCode } = row
+  return { runId: id, claimKey, status, phase, token, errorCode }
 }

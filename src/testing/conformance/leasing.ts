@@ -202,8 +202,10 @@ export function leasingChecks(check: Check) {
     await db.pending('r2')
     await db.claim({ owner: 'w2' })
     await db.waiting('asleep', 'go')
-    const { claimKey, status, token } = row
-    assert.deepEqual(await db.store.heldBy('w1'), [{ runId: 'r1', claimKey, status, token }])
+    const { claimKey, status, phase, token, errorCode } = row
+    assert.deepEqual(await db.store.heldBy('w1'), [
+      { runId: 'r1', claimKey, status, phase, token, errorCode },
+    ])
     await db.store.advanceClock(LEASE_MS)
     await db.store.recoverExpired()
     assert.deepEqual(await db.store.heldBy('w1'), [])

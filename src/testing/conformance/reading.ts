@@ -31,11 +31,12 @@ export function readingChecks(check: Check) {
     await db.pending('r1', { workflow: 'export' })
     await db.pending('r2')
     const standings = await db.store.statusesOf(['r1', 'unknown', 'done', 'r1'])
+    const body = { phase: 'body', errorCode: null } as const
     assert.deepEqual(
       standings.toSorted((a, b) => (a.runId < b.runId ? -1 : 1)),
       [
-        { runId: 'done', claimKey: claimKeyOf('import'), status: 'completed', token: 1 },
-        { runId: 'r1', claimKey: claimKeyOf('export'), status: 'pending', token: 0 },
+        { ...body, runId: 'done', claimKey: claimKeyOf('import'), status: 'completed', token: 1 },
+        { ...body, runId: 'r1', claimKey: claimKeyOf('export'), status: 'pending', token: 0 },
       ]
     )
     assert.deepEqual(await db.store.statusesOf([]), [])

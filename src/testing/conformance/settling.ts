@@ -240,13 +240,17 @@ export function settlingChecks(check: Check) {
     assert.deepEqual(await db.store.findOverdue(10), ['r'])
   })
 
-  check('standings tell the token, which a cancel raises', async (db) => {
-    const row = await db.running('r')
-    const standing = { runId: 'r', claimKey: CLAIM_KEY, status: 'running', token: row.token }
+  check('standings tell the token, which a cancel raises, and that a run unwinds', async (db) => {
+    const { claimKey, status, phase, token, errorCode } = await db.running('r')
+    const standing = { runId: 'r', claimKey, status, phase, token, errorCode }
     assert.deepEqual(await db.store.statusesOf(['r', 'nobody']), [standing])
-    await db.commit({ type: 'cancel', runId: 'r', compensate: false, error: '{}', errorCode: 'c' })
+    const cancel = { type: 'cancel', runId: 'r', error: '{}', errorCode: 'c' } as const
+    await db.commit({ ...cancel, compensate: true })
+    const unwinds = { status: 'suspended', phase: 'unwinding', token: token + 1, errorCode: 'c' }
+    assert.deepEqual(await db.store.statusesOf(['r']), [{ ...standing, ...unwinds }])
+    await db.commit({ ...cancel, compensate: false })
     assert.deepEqual(await db.store.statusesOf(['r']), [
-      { ...standing, status: 'cancelled', token: row.token + 1 },
+      { ...standing, ...unwinds, status: 'cancelled', token: token + 2 },
     ])
   })
 

@@ -14,7 +14,7 @@ export interface OwnedNews {
   inbox: readonly { runId: string; owner: string | null }[]
   /** Runs that ended and are nobody's child. */
   ended: readonly string[]
-  /** Runs whose lease was taken away; nobody says whose it was. */
+  /** Runs that were taken away from whoever has them; nobody says who that is. */
   revoked: readonly string[]
 }
 
