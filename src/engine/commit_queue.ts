@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, AnswerTo, Write } from '../core/change_set.ts'
 import type { StepOutcome } from '../core/dispatch.ts'
+import { isOwnFault } from '../core/own_fault.ts'
 import type { Flush, RunStore } from '../contracts/store.ts'
 import { E_ENGINE_STOPPED, E_INTERNAL, E_TOO_MANY_WRITES } from '../errors.ts'
 import type { RunNews } from './news.ts'
@@ -172,13 +173,6 @@ export class CommitQueue {
     const refused = batch.filter((queued) => !isKept(queued))
     this.#refuse(refused, error)
   }
-}
-
-/** What the driver throws of this kind the store has given another class. */
-function isOwnFault(error: unknown): boolean {
-  return (
-    error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError
-  )
 }
 
 /** What the runs return that a batch has completed. A write that was lost ended nothing. */

@@ -3,10 +3,15 @@ import type { Flush } from '../../src/contracts/store.ts'
 import type { AnswerTo, StartWrite, Write } from '../../src/core/change_set.ts'
 import { CommitQueue } from '../../src/engine/commit_queue.ts'
 import { RunNews } from '../../src/engine/news.ts'
-import { E_ENGINE_STOPPED, E_INTERNAL, E_TOO_MANY_WRITES } from '../../src/errors.ts'
+import {
+  E_ENGINE_STOPPED,
+  E_INTERNAL,
+  E_TOO_MANY_WRITES,
+  E_UNREADABLE_PAYLOAD,
+} from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { turn } from '../../src/testing/conformance/writes.ts'
+import { record, turn } from '../../src/testing/conformance/writes.ts'
 import { storedRun } from '../worker/stored_run.ts'
 
 /** Notes its batches, each of which waits to be let through. */
@@ -166,6 +171,17 @@ test.group('The commit queue', (group) => {
     store.broken = null
     const again = await queue.write(start('bad'))
     assert.equal(again.type, 'started')
+  })
+
+  test('a record that our own code cannot read again is such a fault', async ({ assert }) => {
+    store.letThrough()
+    await queue.write(storedRun('one', { id: 'bad', leaseTo: 'w1' }))
+    const unreadable = record(0, { kind: 'attributes', output: 'no JSON' })
+    const ofTurn = queue.write(turn({ id: 'bad', token: 1 }, { records: [unreadable] }))
+    const other = queue.write(start('a'))
+    await assert.rejects(() => ofTurn, E_UNREADABLE_PAYLOAD)
+    const answer = await other
+    assert.equal(answer.type, 'started')
   })
 
   test('writes that are applied and not answered are rejected, and not sent again', async ({

@@ -1,9 +1,11 @@
 import { test } from '@japa/runner'
-import type { Answer } from '../../src/core/change_set.ts'
-import { E_STORE_BUSY } from '../../src/errors.ts'
+import type { Answer, Write } from '../../src/core/change_set.ts'
+import { E_ENGINE_STOPPED, E_INTERNAL, E_STORE_BUSY } from '../../src/errors.ts'
 import { HeldLane } from '../../src/stores/lucid/postgres/held_lane.ts'
 import { Notices } from '../../src/stores/lucid/postgres/notices.ts'
+import { turn } from '../../src/testing/conformance/writes.ts'
 
+const HOUR = 3_600_000
 const LOCKED = failure('55P03', 'canceling statement due to lock timeout')
 
 /** A lane whose every attempt fails, and whose callers are told at once. */
@@ -32,7 +34,11 @@ function failure(code: string, message: string): Error {
 }
 
 function waitFor(lane: HeldLane, runId: string): Promise<unknown> {
-  const answer: Answer = lane.add({ type: 'wake', runId })
+  return answerTo(lane, { type: 'wake', runId })
+}
+
+function answerTo(lane: HeldLane, write: Write): Promise<unknown> {
+  const answer: Answer = lane.add(write)
   if (answer.type !== 'held') throw new Error(`The answer is ${answer.type}`)
   return answer.answer.catch((error: unknown) => error)
 }
@@ -69,7 +75,7 @@ test.group('PostgreSQL writes that wait in the lane', () => {
       await waitFor(lane, 'r1')
       await closing.promise
       closed.resolve()
-      for (let turn = 0; turn < turns; turn++) await null
+      for (let microtask = 0; microtask < turns; microtask++) await null
       assert.instanceOf(await waitFor(lane, 'r2'), E_STORE_BUSY, `after ${turns} microtasks`)
     }
   })
@@ -98,6 +104,17 @@ test.group('PostgreSQL writes that wait in the lane', () => {
     assert.lengthOf(told, 2)
     assert.match(told[0] ?? '', /could not extend file/)
     assert.match(told[1] ?? '', /deadlock detected/)
+  })
+
+  test('a write on which our own code fails is rejected, of a turn too, and others go on waiting', async ({
+    assert,
+  }) => {
+    const lane = failingLane({ errors: [new E_INTERNAL(['no'])], limitMs: HOUR })
+    const bad = answerTo(lane, turn({ id: 'r1', token: 1 }))
+    const others = waitFor(lane, 'r2')
+    assert.instanceOf(await bad, E_INTERNAL)
+    await lane.close()
+    assert.instanceOf(await others, E_ENGINE_STOPPED)
   })
 
   test('it is told again of a failure that comes after everything had been written', async ({

@@ -1,4 +1,5 @@
 import type { NewWorker, WorkerRow } from '../../contracts/store.ts'
+import { E_INTERNAL } from '../../errors.ts'
 
 type StoredWorker = WorkerRow & { leaseMs: number; isCounted: boolean; hadSuspect: boolean }
 
@@ -8,7 +9,7 @@ export class WorkerTable {
 
   register({ instance, name, leaseMs, descriptor, isCounted = true }: NewWorker, now: number) {
     const until = now + leaseMs
-    if (this.#workers.has(instance)) throw new Error(`The instance ${instance} is registered`)
+    if (this.#workers.has(instance)) throw new E_INTERNAL([`worker ${instance} has a row`])
     const facts = { instance, name, leaseMs, descriptor, isCounted, hadSuspect: false }
     this.#workers.set(instance, { ...facts, until, lost: false, startedAt: now })
   }

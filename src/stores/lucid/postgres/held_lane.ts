@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer, FlushNews, Write } from '../../../core/change_set.ts'
+import { isOwnFault } from '../../../core/own_fault.ts'
 import { the } from '../../../core/present.ts'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import { keyOf } from '../split.ts'
@@ -21,7 +22,7 @@ interface Waiting {
 /**
  * Writes whose rows somebody outside holds, a transaction of the application most likely. They are tried one run after
  * the other on a connection of their own, which is closed when there are none. A turn is tried for as long as it takes:
- * its lease decides what becomes of it. A caller is told after the limit.
+ * its lease decides what becomes of it. A caller is told after the limit, and everybody of a fault of our own.
  */
 export class HeldLane {
   #session: () => Promise<PostgresSession>
@@ -123,6 +124,11 @@ export class HeldLane {
       this.#onNews(flush.news)
       return true
     } catch (error) {
+      if (isOwnFault(error)) {
+        this.#forget(key, waiting)
+        for (const { answer } of waiting) answer.reject(error)
+        return true
+      }
       if (!(error instanceof HeldElsewhereError)) this.#onError(error, { key, waiting })
       this.#giveUpCallers(key)
       return false
@@ -160,23 +166,25 @@ export class HeldLane {
     waiting: readonly Waiting[],
     answerOf: (index: number) => Answer | undefined
   ): void {
-    const later = this.#runs.get(key)?.slice(waiting.length) ?? []
-    if (later.length > 0) this.#runs.set(key, later)
+    const answers = waiting.map((_, index) => the(answerOf(index), 'the answer to a write'))
+    this.#forget(key, waiting)
+    for (const [index, answer] of answers.entries()) waiting[index]?.answer.resolve(answer)
+  }
+
+  /** What has come meanwhile goes on waiting. */
+  #forget(key: string, waiting: readonly Waiting[]): void {
+    const left = this.#runs.get(key)?.filter((one) => !waiting.includes(one)) ?? []
+    if (left.length > 0) this.#runs.set(key, left)
     else this.#runs.delete(key)
-    for (const [index, { answer }] of waiting.entries())
-      answer.resolve(the(answerOf(index), 'the answer to a write'))
   }
 
   #giveUpCallers(key: string): void {
     const now = performance.now()
     const isLate = ({ write, since }: Waiting) =>
       write.type !== 'turn' && now - since > this.#limitMs
-    const waiting = this.#runs.get(key) ?? []
-    for (const { answer, since } of waiting.filter(isLate))
-      answer.reject(new E_STORE_BUSY([Math.round(now - since)]))
-    const left = waiting.filter((one) => !isLate(one))
-    if (left.length > 0) this.#runs.set(key, left)
-    else this.#runs.delete(key)
+    const late = this.#runs.get(key)?.filter(isLate) ?? []
+    this.#forget(key, late)
+    for (const { answer, since } of late) answer.reject(new E_STORE_BUSY([Math.round(now - since)]))
   }
 
   #rejectAll(): void {

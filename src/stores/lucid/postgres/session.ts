@@ -1,4 +1,5 @@
 import { clearTimeout, setTimeout } from 'node:timers'
+import { the } from '../../../core/present.ts'
 import type { Value } from '../dialect.ts'
 import { INT8, type PgClient, type PgQuery, type PgResult } from './driver.ts'
 import { errorClass, PostgresDeadlineError, thrownByDriver } from './error_class.ts'
@@ -138,8 +139,7 @@ export class PostgresSession {
   /** Runs a statement whose values are many rows. */
   async runMany(statement: PgStatement): Promise<PgResult> {
     const [, result] = await this.transaction([PLAN_FOR_MANY, statement])
-    if (!result) throw new Error('PostgreSQL gave no answer')
-    return result
+    return the(result, 'the answer of PostgreSQL')
   }
 
   /** Runs statements in one transaction, in one round trip. */
