@@ -1,6 +1,6 @@
 import type { WorkflowEngine } from '../src/engine/engine.ts'
 import type { WorkflowRef } from '../src/types/workflow.ts'
-import { DurableApp } from '../tests/engine/durable_app.ts'
+import { DurableApp } from '../tests/support/durable_app.ts'
 import type { EngineDatabase } from './engine_databases.ts'
 import type { Tally } from './subject.ts'
 

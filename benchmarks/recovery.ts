@@ -1,4 +1,4 @@
-import { DurableApp } from '../tests/engine/durable_app.ts'
+import { DurableApp } from '../tests/support/durable_app.ts'
 import { SqliteDatabase } from '../tests/stores/sqlite_database.ts'
 import { tallyOf } from './engine_databases.ts'
 import { killInTheMiddle, WORKER_NAME } from './killed_process.ts'

@@ -1,4 +1,4 @@
-import { DurableApp } from '../tests/engine/durable_app.ts'
+import { DurableApp } from '../tests/support/durable_app.ts'
 import { connectTo } from '../tests/stores/sqlite_database.ts'
 import { LucidStore } from '../src/stores/lucid/lucid_store.ts'
 import { WORKER_NAME } from './killed_process.ts'

@@ -7,7 +7,7 @@ import { stepNameOf } from '../src/engine/step_stamp.ts'
 import { defineStep, Step } from '../src/step.ts'
 import type { WorkflowCtx } from '../src/types/context.ts'
 import type { StepContext } from '../src/types/step.ts'
-import { recordingLogger } from './engine/definition_factory.ts'
+import { recordingLogger } from './support/definition_factory.ts'
 
 const stepContext: StepContext = {
   id: 'run:1',

@@ -1,4 +1,4 @@
-import { ForkedProcess } from '../../tests/crash/forked_process.ts'
+import { ForkedProcess } from '../../tests/support/forked_process.ts'
 import { PostgresDatabase } from '../../tests/stores/postgres_database.ts'
 import type { Outcome, ThroughputParams } from '../workloads.ts'
 import type { PeerName } from './peer_subjects.ts'

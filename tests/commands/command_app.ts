@@ -5,7 +5,7 @@ import type { RunStatus } from '../../src/core/run.ts'
 import { internalsOf, WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
-import { adonisApp } from '../providers/adonis_app.ts'
+import { adonisApp } from '../support/adonis_app.ts'
 
 export interface CommandApp {
   app: ApplicationService

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import DurableWork from '../../commands/durable_work.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { adonisApp } from '../providers/adonis_app.ts'
+import { adonisApp } from '../support/adonis_app.ts'
 
 /*
  * A process that runs "durable:work" with one run in a step that ends only when it is aborted, and says `stuck` once it is in there.

@@ -1,4 +1,4 @@
-import type { DatabaseAddress } from '../dead_letters/process_database.ts'
+import type { DatabaseAddress } from '../support/process_database.ts'
 import { type CrashDatabase, createCrashDatabase } from './crash_database.ts'
 
 /** As many databases of a kind as are needed at a time, each used again and again. */

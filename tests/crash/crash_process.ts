@@ -1,9 +1,9 @@
 import { flushCompileCache } from 'node:module'
 import { setImmediate as nextMacrotask } from 'node:timers/promises'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
-import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
-import { processApp } from '../engine/process_app.ts'
-import { Effects } from './effects.ts'
+import { connect, type DatabaseAddress } from '../support/process_database.ts'
+import { processApp } from '../support/process_app.ts'
+import { Effects } from '../support/effects.ts'
 import type { Scenario } from './scenario.ts'
 import { type ScenarioName, SCENARIOS } from './scenarios.ts'
 

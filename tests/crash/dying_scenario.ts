@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isTerminal } from '../../src/core/run.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
-import { DyingProcesses } from '../dead_letters/lost_runs.ts'
-import { processApp } from '../engine/process_app.ts'
+import { DyingProcesses } from '../support/dying_processes.ts'
+import { processApp } from '../support/process_app.ts'
 import { type Effect, reached, type Scenario } from './scenario.ts'
 
 const CAP = 3

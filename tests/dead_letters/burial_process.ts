@@ -1,10 +1,10 @@
 import { flushCompileCache } from 'node:module'
 import { setImmediate as nextMacrotask } from 'node:timers/promises'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
-import { processApp } from '../engine/process_app.ts'
+import { processApp } from '../support/process_app.ts'
 import { registerPoison } from './poison_workflows.ts'
-import { connect, type DatabaseAddress } from './process_database.ts'
-import { CAP } from './stage.ts'
+import { connect, type DatabaseAddress } from '../support/process_database.ts'
+import { CAP } from '../support/stage.ts'
 
 /** The run that the process is to find lost once too often, and where it kills itself: its only argument, as JSON. */
 export interface BurialOrder {

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
 import { claimKey, suspectKey } from '../../src/core/name.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { CAP, Stage } from './stage.ts'
+import { CAP, Stage } from '../support/stage.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Runs lost beside a suspect (${kind})`, (group) => {

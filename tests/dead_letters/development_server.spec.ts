@@ -4,7 +4,7 @@ import DurableWork from '../../commands/durable_work.ts'
 import type { NewWorker } from '../../src/contracts/store.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { isUnderDevelopmentServer } from '../../src/worker/development_server.ts'
-import { adonisApp } from '../providers/adonis_app.ts'
+import { adonisApp } from '../support/adonis_app.ts'
 
 /** Keeps how workers announce themselves, and counts their passes of recovery. */
 class AnnouncedStore extends MemoryStore {

@@ -5,10 +5,10 @@ import { workflowDefinitions } from '../../src/engine/workflow_class.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DeadLetter, LazyWorkflowTarget } from '../../src/types/workflow.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
+import type { DurableApp } from '../support/durable_app.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { storedRun } from '../worker/stored_run.ts'
-import { Stage } from './stage.ts'
+import { storedRun } from '../support/stored_run.ts'
+import { Stage } from '../support/stage.ts'
 
 const HANDLER = { name: 'handler', version: '1' }
 

@@ -3,8 +3,8 @@ import { internalsOf } from '../../src/engine/engine.ts'
 import type { DeadLetter } from '../../src/types/workflow.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
-import { Stage } from './stage.ts'
+import { until } from '../support/until.ts'
+import { Stage } from '../support/stage.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Listening to dead runs (${kind})`, (group) => {

@@ -1,10 +1,10 @@
 import { test } from '@japa/runner'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { PostgresProxy } from '../stores/postgres_proxy.ts'
 import { connectTo, SERVER, SKIPPED } from '../stores/postgres_server.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 
 const OPTIONS = { leaseMs: 900, pollMs: 20, idlePollMs: 50, maxRecoveryAttempts: 3 }
 

@@ -1,9 +1,9 @@
 import { flushCompileCache } from 'node:module'
 import type { GivenOptions } from '../../src/options.ts'
 import { isUnderDevelopmentServer } from '../../src/worker/development_server.ts'
-import { processApp } from '../engine/process_app.ts'
+import { processApp } from '../support/process_app.ts'
 import { registerPoison } from './poison_workflows.ts'
-import { connect, type DatabaseAddress } from './process_database.ts'
+import { connect, type DatabaseAddress } from '../support/process_database.ts'
 
 /** How the process is set up: the one thing it is told. */
 export interface PoisonOrder {

@@ -3,7 +3,7 @@ import { SQL_KINDS } from '../stores/databases.ts'
 import { onlyWorker } from '../support/only_worker.ts'
 import { HEALTHY, POISON } from './poison_workflows.ts'
 import { Supervisor } from './supervisor.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 
 const LEASE_MS = 1_500

@@ -3,8 +3,8 @@ import { claimKey, suspectKey } from '../../src/core/name.ts'
 import { internalsOf, type WorkflowEngine } from '../../src/engine/engine.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { firstStep } from '../worker/stored_run.ts'
-import { CAP, Stage } from './stage.ts'
+import { firstStep } from '../support/stored_run.ts'
+import { CAP, Stage } from '../support/stage.ts'
 
 const PIPELINE = { name: 'pipeline', version: '1' }
 

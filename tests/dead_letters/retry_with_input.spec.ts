@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { Stage } from './stage.ts'
+import { Stage } from '../support/stage.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Replaying with other input (${kind})`, (group) => {

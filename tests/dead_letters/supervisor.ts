@@ -1,9 +1,13 @@
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
-import { ForkedProcess } from '../crash/forked_process.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import type { PoisonOrder } from './poison_process.ts'
-import { createDatabase, type DatabaseAddress, type ProcessDatabase } from './process_database.ts'
+import {
+  createDatabase,
+  type DatabaseAddress,
+  type ProcessDatabase,
+} from '../support/process_database.ts'
 
 const SCRIPT = new URL('./poison_process.ts', import.meta.url)
 

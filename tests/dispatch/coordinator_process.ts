@@ -5,8 +5,8 @@ import type { StepResult } from '../../src/core/dispatch.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import { type CrashPoint, crashingStore } from '../../src/testing/crash_store.ts'
-import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { connect, type DatabaseAddress } from '../support/process_database.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { registerCoordinated } from './coordinated_workflows.ts'
 
 /** How the process is set up: its only argument, as JSON. */

@@ -2,15 +2,15 @@ import type { ResultReceipt } from '../../src/contracts/transport.ts'
 import type { StepResult } from '../../src/core/dispatch.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
-import { ForkedProcess } from '../crash/forked_process.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 import {
   createDatabase,
   type DatabaseAddress,
   type ProcessDatabase,
-} from '../dead_letters/process_database.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+} from '../support/process_database.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { cleanUp } from '../support/clean_up.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { Broker } from './broker.ts'
 import type { CoordinatorNews, CoordinatorOrder, CoordinatorReport } from './coordinator_process.ts'
 

@@ -1,14 +1,14 @@
 import { test } from '@japa/runner'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
-import { RECONCILE_MS, Stage } from './stage.ts'
+import { RECONCILE_MS, BrokeredApps } from './brokered_apps.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Deadlines of dispatched steps (${kind})`, (group) => {
-    let stage: Stage
+    let stage: BrokeredApps
     group.each.setup(async () => {
-      stage = await Stage.on(kind)
+      stage = await BrokeredApps.on(kind)
       return () => stage.close()
     })
 

@@ -2,9 +2,9 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { stampStep } from '../../src/engine/step_stamp.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
+import type { DurableApp } from '../support/durable_app.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { RECONCILE_MS, Stage } from './stage.ts'
+import { RECONCILE_MS, BrokeredApps } from './brokered_apps.ts'
 
 const REFUSING: StandardSchemaV1<{ fails: boolean }> = {
   '~standard': {
@@ -25,9 +25,9 @@ function registerStep(app: DurableApp, name: string): unknown[] {
 
 onEach(KINDS, (kind) =>
   test.group(`Runs that end beside dispatched steps (${kind})`, (group) => {
-    let stage: Stage
+    let stage: BrokeredApps
     group.each.setup(async () => {
-      stage = await Stage.on(kind)
+      stage = await BrokeredApps.on(kind)
       return () => stage.close()
     })
 

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import type { Transport } from '../../src/contracts/transport.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** A transport that cannot be opened at first, and says what is asked of it. */
 function refusingOnce() {

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
 import { isInFlight } from '../../src/core/dispatch.ts'
 import { CRASH_MOMENTS } from '../../src/testing/crash_store.ts'
-import { eachWrite, type KillAttempt } from '../crash/each_write.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { eachWrite, type KillAttempt } from '../support/each_write.ts'
+import { rowOf } from '../support/run_row.ts'
 import { SQL_KINDS } from '../stores/databases.ts'
 import { Coordinators } from './coordinators.ts'
 

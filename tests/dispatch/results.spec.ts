@@ -2,18 +2,18 @@ import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { registerRemote } from './remote_workflow.ts'
-import { Stage } from './stage.ts'
+import { BrokeredApps } from './brokered_apps.ts'
 
 /** A back-off of such a length is spread over its upper half. */
 const BACKOFF_MS = 20_000
 
 onEach(KINDS, (kind) =>
   test.group(`Results of dispatched steps (${kind})`, (group) => {
-    let stage: Stage
+    let stage: BrokeredApps
     group.each.setup(async () => {
-      stage = await Stage.on(kind)
+      stage = await BrokeredApps.on(kind)
       return () => stage.close()
     })
 

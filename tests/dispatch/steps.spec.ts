@@ -3,7 +3,7 @@ import { FatalError } from '../../src/errors.ts'
 import { encode } from '../../src/core/payload.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
-import { RECONCILE_MS, Stage } from './stage.ts'
+import { RECONCILE_MS, BrokeredApps } from './brokered_apps.ts'
 
 const HOUR_MS = 3_600_000
 /** A back-off of such a length is spread over its upper half. */
@@ -11,9 +11,9 @@ const BACKOFF_MS = 20_000
 
 onEach(KINDS, (kind) =>
   test.group(`Dispatched steps (${kind})`, (group) => {
-    let stage: Stage
+    let stage: BrokeredApps
     group.each.setup(async () => {
-      stage = await Stage.on(kind)
+      stage = await BrokeredApps.on(kind)
       return () => stage.close()
     })
 

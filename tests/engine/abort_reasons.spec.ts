@@ -4,9 +4,9 @@ import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { StepContext } from '../../src/types/step.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
-import { DurableApp } from './durable_app.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 const LEASE_MS = 300
 const MAIN = { name: 'main', version: '1' }

@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
 import { E_RESULT_IN_BODY } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 class Parcel extends BaseWorkflow {
   static override workflow = { name: 'shop.parcel' }

@@ -12,7 +12,7 @@ import {
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { record, turn } from '../../src/testing/conformance/writes.ts'
-import { storedRun } from '../worker/stored_run.ts'
+import { storedRun } from '../support/stored_run.ts'
 
 /** Notes its batches, each of which waits to be let through. */
 class GatedStore extends MemoryStore {

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
 import { BaseWorkflow } from '../../src/base_workflow.ts'
 import { workflowDefinition } from '../../src/engine/workflow_class.ts'
-import { targetEnvironment } from './definition_factory.ts'
-import { DurableApp } from './durable_app.ts'
+import { targetEnvironment } from '../support/definition_factory.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 class ShipOrder extends BaseWorkflow {
   static override workflow = { name: 'ship', version: '10' }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Discovery } from '../../src/engine/discovery.ts'
 import { adoptDeclaredSteps } from '../../src/engine/step_declarations.ts'
-import { plainMaker, targetEnvironment } from './definition_factory.ts'
+import { plainMaker, targetEnvironment } from '../support/definition_factory.ts'
 
 const baseWorkflow = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
 const step = JSON.stringify(new URL('../../src/step.ts', import.meta.url).href)

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { mock } from 'node:test'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 test.group('Fake timers of an application', (group) => {
   group.each.setup(() => {

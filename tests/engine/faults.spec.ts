@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** How a run of this body ends, in an application that waits for no other build. */
 async function failureOf(body: (ctx: WorkflowCtx, app: DurableApp) => unknown) {

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { SKIPPED } from '../stores/postgres_server.ts'
-import { Connection } from '../worker/connection.ts'
-import { Gate } from '../worker/gate.ts'
-import { DurableApp } from './durable_app.ts'
+import { Connection } from '../support/connection.ts'
+import { Gate } from '../support/gate.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** Nothing is found by looking now and then. */
 const OPTIONS = { pollMs: 60_000, idlePollMs: 60_000, leaseMs: 120_000, hangMs: 180_000 }

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 const here = fileURLToPath(import.meta.url)
 

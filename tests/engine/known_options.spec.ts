@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { stores } from '../../src/define_config.ts'
 import { defineStep } from '../../src/step.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** As code without types passes them. */
 const options = (given: object) => given as never

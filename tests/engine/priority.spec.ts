@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { PRIORITIES } from '../../src/core/run.ts'
 import { E_INVALID_PRIORITY } from '../../src/errors.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 test.group('Priority of a start', () => {
   test('a priority that no worker claims is refused, and no run is stored', async ({

@@ -6,7 +6,7 @@ import { E_UNREADABLE_PAYLOAD } from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { record, sleep, startLeased, turn } from '../../src/testing/conformance/writes.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 const BROKEN = '{"v":'
 const SOLD_OUT = { name: 'FatalError', message: 'none left', code: 'sold_out' }

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { Registry } from '../../src/engine/registry.ts'
-import { stepDefinitionOf, workflowDefinitionOf } from './definition_factory.ts'
+import { stepDefinitionOf, workflowDefinitionOf } from '../support/definition_factory.ts'
 
 test.group('Registry | workflows', () => {
   test('finds a workflow by name and version, and the function registered last by name alone', ({

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { newRunId } from '../../src/engine/run_id.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 test.group('Run id', () => {
   test('is a UUID of version 7, and never the same twice', ({ assert }) => {

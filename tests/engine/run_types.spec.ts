@@ -5,7 +5,7 @@ import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import { ChildError, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { InputOf, OutputOf, RunHandle } from '../../src/types/workflow.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 interface Receipt {
   total: number

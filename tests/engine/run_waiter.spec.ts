@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 class UnopenableStore extends MemoryStore {
   openings = 0

@@ -3,7 +3,7 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
 import { StatementCount, type StatementCost } from '../stores/statement_count.ts'
 import { cleanUp } from '../support/clean_up.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** No round of polling falls into a scenario. */
 const SELDOM = { pollMs: 600_000, idlePollMs: 600_000 }

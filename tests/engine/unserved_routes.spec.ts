@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { claimKey } from '../../src/core/name.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from './durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 test.group('Unserved routes', () => {
   test('OE-41: a process that runs no worker looks for its workflows before it answers', async ({

@@ -5,7 +5,7 @@ import { workflowDefinition } from '../../src/engine/workflow_class.ts'
 import { E_UNRESOLVABLE_WORKFLOW } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { WorkflowOptions } from '../../src/types/workflow.ts'
-import { recordingLogger, targetEnvironment } from './definition_factory.ts'
+import { recordingLogger, targetEnvironment } from '../support/definition_factory.ts'
 
 // The bodies here ask nothing of it.
 const ctx = {} as WorkflowCtx

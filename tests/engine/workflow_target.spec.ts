@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
 import { resolveWorkflowTarget } from '../../src/engine/workflow_target.ts'
-import { targetEnvironment, workflowDefinitionOf } from './definition_factory.ts'
+import { targetEnvironment, workflowDefinitionOf } from '../support/definition_factory.ts'
 
 class Order extends BaseWorkflow {
   static override workflow = { name: 'order', version: '3' }

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 import { type Bodies, live, MAIN, reaches, Site, undone } from './site.ts'
 import { UNDO, undoLater, undoSoon } from './undo_steps.ts'
 

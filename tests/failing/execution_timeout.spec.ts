@@ -3,8 +3,8 @@ import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 import { MAIN, reaches, Site, statusOf } from './site.ts'
 
 const HOUR = 3_600_000

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { live, MAIN, reaches, Site } from './site.ts'
 
 onEach(KINDS, (kind) =>

@@ -2,10 +2,10 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { RecordedOperation } from '../../src/engine/run_history.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
-import { DurableApps } from '../engine/durable_apps.ts'
+import type { DurableApp } from '../support/durable_app.ts'
+import { DurableApps } from '../support/durable_apps.ts'
 import type { DatabaseKind, TestDatabase } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 
 /** The workflow of most tests. */
 export const MAIN = { name: 'main', version: '1' }

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
-import { Stage } from '../dead_letters/stage.ts'
+import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 
 const fail = (code: string) => async () => {

@@ -3,7 +3,7 @@ import { channel } from 'node:diagnostics_channel'
 import { publish } from '../../src/channels.ts'
 import { RUN_EVENT_NAMES } from '../../src/engine/events.ts'
 import { FatalError } from '../../src/errors.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 test.group('Diagnostics channels', (group) => {
   const received: [string, Record<string, unknown>][] = []

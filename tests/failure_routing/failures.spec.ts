@@ -3,9 +3,9 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
-import { Stage } from '../dead_letters/stage.ts'
+import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { suspended } from './suspended.ts'
 
 const CATCH_ALL: FailureRoute[] = [{ workflow: 'handler' }]

@@ -4,10 +4,10 @@ import type { RunEvents } from '../../src/engine/events.ts'
 import { ChildError, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { OnErrorInput } from '../../src/types/workflow.ts'
-import { Stage } from '../dead_letters/stage.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { Stage } from '../support/stage.ts'
+import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 
 interface Line {
   n: number

@@ -2,8 +2,8 @@ import type { FileSystem } from '@japa/file-system'
 import { test } from '@japa/runner'
 import { join } from 'node:path'
 import { Discovery } from '../../src/engine/discovery.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import { plainMaker, recordingLogger } from '../engine/definition_factory.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { plainMaker, recordingLogger } from '../support/definition_factory.ts'
 
 const base = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
 const errors = JSON.stringify(new URL('../../src/errors.ts', import.meta.url).href)

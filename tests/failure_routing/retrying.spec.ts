@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
-import { Stage } from '../dead_letters/stage.ts'
+import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 
 const MAIN = { name: 'main', version: '1' }

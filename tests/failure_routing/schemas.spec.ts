@@ -8,10 +8,10 @@ import { SchemaValidationError } from '../../src/errors.ts'
 import { defineStep } from '../../src/step.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import { Stage } from '../dead_letters/stage.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { storedRun } from '../worker/stored_run.ts'
+import { storedRun } from '../support/stored_run.ts'
 import { suspended } from './suspended.ts'
 
 /** Parses a date, and so refuses what it has parsed. */

@@ -1,10 +1,10 @@
 import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { RouteCheck } from '../../src/maintenance/route_check.ts'
-import { Stage } from '../dead_letters/stage.ts'
-import type { LogCapture } from '../engine/durable_app.ts'
+import { Stage } from '../support/stage.ts'
+import type { LogCapture } from '../support/durable_app.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 
 const fail = async () => {
   throw new FatalError('no', 'no')

@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { readdir, readFile } from 'node:fs/promises'
 import ts from 'typescript'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 const root = new URL('../../', import.meta.url)
 

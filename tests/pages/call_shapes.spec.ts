@@ -5,8 +5,8 @@ import { FatalError } from '../../src/errors.ts'
 import { defineStep, Step } from '../../src/step.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DeadLetter, OnErrorInput } from '../../src/types/workflow.ts'
-import { Stage } from '../dead_letters/stage.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { Stage } from '../support/stage.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** What the steps of these tests were called with. */
 const rung: unknown[] = []

@@ -8,7 +8,7 @@ import { BaseWorkflow } from '../../src/base_workflow.ts'
 import { stores } from '../../src/define_config.ts'
 import { createDurableTables } from '../../src/stores/lucid/schema.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { adonisApp } from './adonis_app.ts'
+import { adonisApp } from '../support/adonis_app.ts'
 
 class Sum extends BaseWorkflow {
   static override workflow = { name: 'lucid_app.sum' }

@@ -1,7 +1,7 @@
 import { flushCompileCache } from 'node:module'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
-import { Effects } from '../crash/effects.ts'
-import { processApp } from '../engine/process_app.ts'
+import { Effects } from '../support/effects.ts'
+import { processApp } from '../support/process_app.ts'
 import { connectTo } from '../stores/sqlite_database.ts'
 import { registerRacing } from './racing_runs.ts'
 

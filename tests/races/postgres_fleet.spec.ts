@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { decode } from '../../src/core/payload.ts'
 import { connectClient } from '../stores/postgres_server.ts'
 import { findBinaries, PostgresInstance } from '../stores/postgres_instance.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { Fleet, type FleetProcess } from './fleet.ts'
 import { type Expected, type Outcome, startMixed } from './mixed_runs.ts'
 

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import type { ChildOutcome } from '../../src/core/history.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { Deployments } from './deployments.ts'
 import { PlayedTurn } from './played_turn.ts'
 

@@ -7,7 +7,7 @@ import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DurableWorker } from '../../src/worker/worker.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { CutStore } from '../simulation/cut_store.ts'
 
 export type Body = (ctx: WorkflowCtx, input: any) => unknown

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Races', (group) => {

@@ -2,8 +2,8 @@
  * A process with a worker, in which promises reject that nobody handles. Forked by a test, because the runner of the
  * tests counts such rejections as its own. Sends what became of the runs.
  */
-import { DurableApp } from '../engine/durable_app.ts'
-import { Gate } from '../worker/gate.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { Gate } from '../support/gate.ts'
 
 const app = new DurableApp()
 const gate = new Gate()

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { SignalTimeoutError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { rowOf } from '../engine/run_row.ts'
+import { rowOf } from '../support/run_row.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Signals and replay', (group) => {

@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
-import { Gate } from '../worker/gate.ts'
+import { Gate } from '../support/gate.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Bodies that stall', (group) => {

@@ -2,8 +2,8 @@ import { test } from '@japa/runner'
 import { FatalError, StepError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { StepContext } from '../../src/types/step.ts'
-import { Gate } from '../worker/gate.ts'
-import { until } from '../worker/until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Steps and replay', (group) => {

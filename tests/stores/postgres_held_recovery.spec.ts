@@ -11,7 +11,7 @@ import {
   newWorker,
   turn,
 } from '../../src/testing/conformance/writes.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, untilWaiting } from './postgres_gate.ts'
 import { usePostgres } from './postgres_group.ts'

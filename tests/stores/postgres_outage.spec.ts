@@ -20,7 +20,7 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, untilWaiting } from './postgres_gate.ts'
 import { usePostgres } from './postgres_group.ts'

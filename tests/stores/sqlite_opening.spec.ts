@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { E_STORE_BUSY } from '../../src/errors.ts'
 import { start } from '../../src/testing/conformance/writes.ts'
-import { ForkedProcess } from '../crash/forked_process.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 import { SqliteDatabase, statusOf } from './sqlite_database.ts'
 
 const PROCESSES = 8

@@ -1,11 +1,11 @@
 import type { Store } from '../../src/contracts/store.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { GivenOptions } from '../../src/options.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
-import { DurableApps } from '../engine/durable_apps.ts'
+import type { DurableApp } from '../support/durable_app.ts'
+import { DurableApps } from '../support/durable_apps.ts'
 import type { DatabaseKind } from '../stores/databases.ts'
-import { Connection } from './connection.ts'
-import { Gate } from './gate.ts'
+import { Connection } from '../support/connection.ts'
+import { Gate } from '../support/gate.ts'
 
 /** A workflow of three steps that pass a gate each. */
 export const THREE = { name: 'three', version: '1' }

@@ -4,7 +4,7 @@ import { CLAIM } from '../../src/stores/lucid/postgres/claim.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster } from './cluster.ts'
-import { firstStep, storedRun } from './stored_run.ts'
+import { firstStep, storedRun } from '../support/stored_run.ts'
 
 const OPTIONS = { leaseMs: 300, pollMs: 20, idlePollMs: 20 }
 const SUSPENDED = 10_000

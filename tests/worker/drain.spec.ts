@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
 import { endOf, factsOf } from './run_facts.ts'
-import { until } from './until.ts'
+import { until } from '../support/until.ts'
 
 const LEASE_MS = 300
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }

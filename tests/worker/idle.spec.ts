@@ -2,7 +2,7 @@ import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 
 /** A store whose claims answer only when they are let, as one across a network does. */
 class SlowClaimStore extends MemoryStore {

@@ -6,10 +6,10 @@ import type { StepContext } from '../../src/types/step.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { onlyWorker } from '../support/only_worker.ts'
 import { Cluster, THREE } from './cluster.ts'
-import type { Connection } from './connection.ts'
+import type { Connection } from '../support/connection.ts'
 import { endOf, factsOf } from './run_facts.ts'
-import { storedRun } from './stored_run.ts'
-import { until } from './until.ts'
+import { storedRun } from '../support/stored_run.ts'
+import { until } from '../support/until.ts'
 
 const LEASE_MS = 600
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import { Effects } from '../crash/effects.ts'
-import { connect, type DatabaseAddress } from '../dead_letters/process_database.ts'
-import { processApp } from '../engine/process_app.ts'
+import { Effects } from '../support/effects.ts'
+import { connect, type DatabaseAddress } from '../support/process_database.ts'
+import { processApp } from '../support/process_app.ts'
 
 /** How the process is set up: its only argument, as JSON. */
 export interface LeaseOrder {

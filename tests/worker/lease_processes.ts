@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
-import { Effects } from '../crash/effects.ts'
-import { ForkedProcess } from '../crash/forked_process.ts'
+import { Effects } from '../support/effects.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 import {
   createDatabase,
   type DatabaseAddress,
   type ProcessDatabase,
-} from '../dead_letters/process_database.ts'
-import { processApp } from '../engine/process_app.ts'
+} from '../support/process_database.ts'
+import { processApp } from '../support/process_app.ts'
 import { cleanUp } from '../support/clean_up.ts'
 import type { LeaseOrder } from './lease_process.ts'
-import { until } from './until.ts'
+import { until } from '../support/until.ts'
 
 const SCRIPT = new URL('./lease_process.ts', import.meta.url)
 /** Effects of the three steps of run `r`. */

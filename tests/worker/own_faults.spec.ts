@@ -2,8 +2,8 @@ import { test } from '@japa/runner'
 import type { Flush } from '../../src/contracts/store.ts'
 import type { TurnEnd, Write } from '../../src/core/change_set.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import { until } from './until.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { until } from '../support/until.ts'
 
 const HOUR = 3_600_000
 const WORK = { name: 'work', version: '1' }

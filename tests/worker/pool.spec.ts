@@ -1,10 +1,10 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { test } from '@japa/runner'
-import { DurableApp } from '../engine/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import type { AbortError } from '../../src/errors.ts'
-import { Gate } from './gate.ts'
-import { until } from './until.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 
 test.group('The slots of a worker', (group) => {
   let app: DurableApp

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { WorkerSession } from '../../src/worker/session.ts'
-import { LogCapture } from '../engine/durable_app.ts'
-import { Connection } from './connection.ts'
-import { until } from './until.ts'
+import { LogCapture } from '../support/durable_app.ts'
+import { Connection } from '../support/connection.ts'
+import { until } from '../support/until.ts'
 
 const LEASE_MS = 300
 

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { DurableApp } from '../engine/durable_app.ts'
-import { Connection } from './connection.ts'
-import { Gate } from './gate.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { Connection } from '../support/connection.ts'
+import { Gate } from '../support/gate.ts'
 
 test.group('A worker that is stopped', (group) => {
   let database: MemoryDatabase

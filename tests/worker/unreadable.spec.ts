@@ -3,7 +3,7 @@ import { turn } from '../../src/testing/conformance/writes.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster } from './cluster.ts'
 import { endOf } from './run_facts.ts'
-import { firstStep, storedRun } from './stored_run.ts'
+import { firstStep, storedRun } from '../support/stored_run.ts'
 
 const GOOD = Array.from({ length: 20 }, (_, index) => `good-${index}`)
 

@@ -1,6 +1,6 @@
 import type { Store } from '../../src/contracts/store.ts'
 import { emptyDatabase, type DatabaseKind, type TestDatabase } from '../stores/databases.ts'
-import { cleanUp } from '../support/clean_up.ts'
+import { cleanUp } from './clean_up.ts'
 import { type AppParams, DurableApp } from './durable_app.ts'
 
 /** The applications of one test, each with a connection of its own to one database. */

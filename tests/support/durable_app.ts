@@ -6,7 +6,7 @@ import { resolveOptions, type GivenOptions } from '../../src/options.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { RunLogger } from '../../src/types/step.ts'
-import { cleanUp } from '../support/clean_up.ts'
+import { cleanUp } from './clean_up.ts'
 import { DurableWorker, type WorkerParams } from '../../src/worker/worker.ts'
 
 /** Keeps what was logged, for assertions. */

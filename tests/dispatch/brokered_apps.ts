@@ -6,10 +6,10 @@ import type { RunStatus } from '../../src/core/run.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { DurableWorker } from '../../src/worker/worker.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
-import { DurableApps } from '../engine/durable_apps.ts'
+import type { DurableApp } from '../support/durable_app.ts'
+import { DurableApps } from '../support/durable_apps.ts'
 import type { DatabaseKind } from '../stores/databases.ts'
-import { until } from '../worker/until.ts'
+import { until } from '../support/until.ts'
 import { Broker } from './broker.ts'
 
 export const RECONCILE_MS = 60_000
@@ -23,7 +23,7 @@ interface AppOptions {
 }
 
 /** One database, one broker, and applications on both. */
-export class Stage {
+export class BrokeredApps {
   readonly broker = new Broker()
   /** A connection that no application uses. */
   readonly store: Store
@@ -35,9 +35,9 @@ export class Stage {
     this.store = store
   }
 
-  static async on(kind: DatabaseKind): Promise<Stage> {
+  static async on(kind: DatabaseKind): Promise<BrokeredApps> {
     const apps = await DurableApps.on(kind)
-    return new Stage(apps, await apps.database.connect())
+    return new BrokeredApps(apps, await apps.database.connect())
   }
 
   /** One process of an application. */

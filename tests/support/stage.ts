@@ -2,10 +2,10 @@ import type { Store } from '../../src/contracts/store.ts'
 import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
-import type { DurableApp } from '../engine/durable_app.ts'
-import { DurableApps } from '../engine/durable_apps.ts'
+import type { DurableApp } from './durable_app.ts'
+import { DurableApps } from './durable_apps.ts'
 import type { DatabaseKind } from '../stores/databases.ts'
-import { DyingProcesses } from './lost_runs.ts'
+import { DyingProcesses } from './dying_processes.ts'
 
 export const CAP = 3
 
