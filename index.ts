@@ -46,14 +46,8 @@ export type {
 } from './src/types/workflow.ts'
 export type { DurableConfig } from './src/define_config.ts'
 export type { RunEvent, RunEventName, RunEvents } from './src/engine/events.ts'
-export type { WorkflowRun } from './src/engine/workflow_run.ts'
-export type {
-  RunPage,
-  RunQuery,
-  StrandedReason,
-  StrandedRun,
-  WorkerRow,
-} from './src/contracts/store.ts'
+export type { RunPage, WorkflowRun } from './src/engine/workflow_run.ts'
+export type { RunQuery, StrandedReason, StrandedRun, WorkerRow } from './src/contracts/store.ts'
 export type { OpenOperation, RecordedOperation, RunHistory } from './src/engine/run_history.ts'
 export type { OperationKind, RecordStatus } from './src/core/history.ts'
 export type { Instant } from './src/core/instant.ts'

@@ -1,7 +1,7 @@
 import type { Answer, FlushNews, StartWrite, Write } from '../core/change_set.ts'
 import type { DispatchKey } from '../core/dispatch.ts'
 import type { ChildOutcome, HistoryRecord, InboxEntry, Wait } from '../core/history.ts'
-import type { RunPayloads, RunPhase, RunRow, RunStatus, RunSummary } from '../core/run.ts'
+import type { RunPayloads, RunPhase, RunRow, RunStatus } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
 
 /**
@@ -197,7 +197,7 @@ interface RunReader {
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]>
   /** What these runs failed with, encoded, and nothing else of their payloads. Those without an error are left out. */
   errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]>
-  listRuns(query: RunQuery): Promise<RunPage>
+  listRuns(query: RunQuery): Promise<StoredRunPage>
   /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
   getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>
   /** Live runs that nothing will wake (promise P4), without scanning history. */
@@ -237,9 +237,9 @@ export interface RunQuery {
   after?: string | undefined
 }
 
-export interface RunPage {
+export interface StoredRunPage {
   /** Newest first. */
-  runs: RunSummary[]
+  runs: RunRow[]
   /** Null on the last page. */
   next: string | null
 }

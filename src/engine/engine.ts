@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RunPage, RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
+import type { RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
 import type { Transport } from '../contracts/transport.ts'
 import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, deriveId } from '../core/name.ts'
@@ -38,7 +38,7 @@ import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
 import { stampOf, stepNameOf } from './step_stamp.ts'
 import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
 import { functionDefinition } from './workflow_function.ts'
-import { describeRun, summaryOf, type WorkflowRun } from './workflow_run.ts'
+import { describeRun, type RunPage, summaryOf, type WorkflowRun } from './workflow_run.ts'
 import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
 
 const START_OPTIONS: KeysOf<StartOptions> = {

@@ -1,5 +1,5 @@
 import type { StoredRun } from '../contracts/store.ts'
-import type { RunSummary } from '../core/run.ts'
+import type { RunRow, RunSummary } from '../core/run.ts'
 import type { StoredAttribute } from '../core/search_attributes.ts'
 import type { SerializedError } from '../core/serialized_error.ts'
 import { readableError, readableValue } from './readable_payload.ts'
@@ -22,15 +22,37 @@ export interface WorkflowRun<Output = any> extends RunSummary {
   attributes: Record<string, StoredAttribute>
 }
 
-/** Without what a store gives beyond it, such as tokens and keys. */
-export function summaryOf(run: RunSummary): RunSummary {
-  const { id, workflow, version, namespace, origin, status, phase, priority } = run
-  const { dueAt, owner, recoveryAttempts, parent, handles, routeChain, handoffs } = run
-  const { deadlineAt, errorCode, createdAt, startedAt, updatedAt, endedAt } = run
+export interface RunPage {
+  /** Newest first. */
+  runs: RunSummary[]
+  /** Null on the last page. */
+  next: string | null
+}
+
+/** A row without what only the engine needs, such as tokens and keys. */
+export function summaryOf(row: RunRow): RunSummary {
   return {
-    ...{ id, workflow, version, namespace, origin, status, phase, priority },
-    ...{ dueAt, owner, recoveryAttempts, parent, handles, routeChain, handoffs },
-    ...{ deadlineAt, errorCode, createdAt, startedAt, updatedAt, endedAt },
+    id: row.id,
+    workflow: row.workflow,
+    version: row.version,
+    namespace: row.namespace,
+    origin: row.origin,
+    status: row.status,
+    phase: row.phase,
+    priority: row.priority,
+    dueAt: row.dueAt,
+    owner: row.owner,
+    recoveryAttempts: row.recoveryAttempts,
+    parent: row.parent,
+    handles: row.handles,
+    routeChain: row.routeChain,
+    handoffs: row.handoffs,
+    deadlineAt: row.deadlineAt,
+    errorCode: row.errorCode,
+    createdAt: row.createdAt,
+    startedAt: row.startedAt,
+    updatedAt: row.updatedAt,
+    endedAt: row.endedAt,
   }
 }
 

@@ -30,14 +30,8 @@ export type {
 } from './workflow.ts'
 export type { DurableConfig } from '../define_config.ts'
 export type { RunEvent, RunEventName, RunEvents } from '../engine/events.ts'
-export type { WorkflowRun } from '../engine/workflow_run.ts'
-export type {
-  RunPage,
-  RunQuery,
-  StrandedReason,
-  StrandedRun,
-  WorkerRow,
-} from '../contracts/store.ts'
+export type { RunPage, WorkflowRun } from '../engine/workflow_run.ts'
+export type { RunQuery, StrandedReason, StrandedRun, WorkerRow } from '../contracts/store.ts'
 export type { OpenOperation, RecordedOperation, RunHistory } from '../engine/run_history.ts'
 export type { OperationKind, RecordStatus } from '../core/history.ts'
 export type { Instant } from '../core/instant.ts'

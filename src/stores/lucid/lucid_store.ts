@@ -14,12 +14,12 @@ import type {
   LoadRequest,
   NameLock,
   NewWorker,
-  RunPage,
   RunQuery,
   RunStanding,
   Started,
   Store,
   StoredRun,
+  StoredRunPage,
   StrandedRun,
   SuspectRule,
   TransactionalStore,
@@ -263,7 +263,7 @@ export class LucidStore implements Store, TransactionalStore<Client> {
     return readErrors(this.#dialect, runIds)
   }
 
-  listRuns(query: RunQuery): Promise<RunPage> {
+  listRuns(query: RunQuery): Promise<StoredRunPage> {
     return listRuns(this.#dialect, query)
   }
 

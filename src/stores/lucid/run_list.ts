@@ -1,4 +1,4 @@
-import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import type { RunQuery, StoredRunPage } from '../../contracts/store.ts'
 import { pageLimit } from '../../core/page_limit.ts'
 import { cursorOf, positionOfCursor } from '../../core/run_cursor.ts'
 import { attributeText } from '../../core/search_attributes.ts'
@@ -9,7 +9,7 @@ const HAS_ATTRIBUTE =
   'r.id in (select a.run_id from durable_attributes a where a.name = ? and a.value = ?)'
 
 /** One page, newest first, found by the key of the last run of the page before. */
-export async function listRuns(dialect: Dialect, query: RunQuery): Promise<RunPage> {
+export async function listRuns(dialect: Dialect, query: RunQuery): Promise<StoredRunPage> {
   const limit = pageLimit(query.limit)
   const rows = await dialect.read<RunColumns>(pageStatement(query, limit + 1, dialect.sql.texts))
   const runs = rows.slice(0, limit).map(toRun)

@@ -6,11 +6,11 @@ import type {
   LoadRequest,
   NameLock,
   NewWorker,
-  RunPage,
   RunQuery,
   RunStanding,
   Store,
   StoredRun,
+  StoredRunPage,
   StrandedRun,
   SuspectRule,
   WorkerRow,
@@ -235,7 +235,7 @@ export class MemoryStore implements Store {
     })
   }
 
-  async listRuns(query: RunQuery): Promise<RunPage> {
+  async listRuns(query: RunQuery): Promise<StoredRunPage> {
     return runPage(this.database.runs, query)
   }
 

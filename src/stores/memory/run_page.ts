@@ -1,4 +1,4 @@
-import type { RunPage, RunQuery } from '../../contracts/store.ts'
+import type { RunQuery, StoredRunPage } from '../../contracts/store.ts'
 import { pageLimit } from '../../core/page_limit.ts'
 import type { RunRow } from '../../core/run.ts'
 import { attributeText } from '../../core/search_attributes.ts'
@@ -6,7 +6,7 @@ import { cursorOf, positionOfCursor, type RunPosition } from '../../core/run_cur
 import type { RunTable } from './run_table.ts'
 
 /** One page of runs, newest first; runs of one instant by id. */
-export function runPage(runs: RunTable, query: RunQuery): RunPage {
+export function runPage(runs: RunTable, query: RunQuery): StoredRunPage {
   const limit = pageLimit(query.limit)
   const after = query.after === undefined ? null : positionOfCursor(query.after)
   const candidates = query.parentId === undefined ? runs.rows() : runs.childrenOf(query.parentId)
