@@ -1,5 +1,5 @@
 import type { Database } from '@adonisjs/lucid/database'
-import type { EngineStore } from '../src/engine/run_starter.ts'
+import type { EngineStore } from '../src/engine/engine_context.ts'
 import { LucidStore } from '../src/stores/lucid/lucid_store.ts'
 import { createDurableTables } from '../src/stores/lucid/schema.ts'
 import { MemoryDatabase } from '../src/stores/memory/memory_database.ts'

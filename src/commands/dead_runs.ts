@@ -1,7 +1,7 @@
 import type { RunQuery } from '../contracts/store.ts'
 import type { RunSummary, RunStatus } from '../core/run.ts'
 import { decodeError } from '../core/serialized_error.ts'
-import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
+import { readerOf, type WorkflowEngine } from '../engine/engine.ts'
 import { E_UNREADABLE_PAYLOAD } from '../errors.ts'
 import { type HandlerRun, readDeadLetterHandlers } from './handler_runs.ts'
 import { runPages } from './run_pages.ts'
@@ -29,12 +29,12 @@ export async function groupDeadRuns(
   engine: WorkflowEngine,
   filter: Pick<RunQuery, 'workflow' | 'tag' | 'namespace'>
 ): Promise<DeadRunGroup[]> {
-  const store = await internalsOf(engine).store()
+  const reader = readerOf(engine)
   const groups = new Map<string, DeadRunGroup>()
   for await (const rows of runPages(engine, { ...filter, status: 'dead' })) {
     const ids = rows.map(({ id }) => id)
     const handlers = await readDeadLetterHandlers(engine, ids)
-    const errors = await store.errorsOf(ids)
+    const errors = await reader.errorsOf(ids)
     const steps = new Map(errors.map(({ runId, error }) => [runId, stepsOf(error)]))
     for (const row of rows)
       addTo(groups, {

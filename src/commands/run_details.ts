@@ -1,9 +1,6 @@
-import type { Store } from '../contracts/store.ts'
-import { claimKey } from '../core/name.ts'
 import { isTerminal, type RunSummary } from '../core/run.ts'
-import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
+import { readerOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
-import { servedKeys } from '../engine/worker_descriptor.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { countChildren, type ChildCounts } from './child_counts.ts'
@@ -32,20 +29,12 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
   const live = records.filter(({ generation }) => generation === 0)
   const fanOuts = [...live, ...waits].filter(({ kind }) => kind === 'all' || kind === 'all_settled')
   const childCounts = new Map<number, ChildCounts>()
-  const store = await internalsOf(engine).store()
+  const reader = readerOf(engine)
   for (const { seq } of [...fanOuts, ...waits.filter(({ kind }) => kind === 'child')])
-    childCounts.set(seq, countChildren(await store.childStates({ runId, seq })))
+    childCounts.set(seq, countChildren(await reader.childStates({ runId, seq })))
   const handlers = await readHandlers(engine, { run, history: records })
-  const isServed = isTerminal(run.status) ? null : await isServedNow(store, run)
+  const isServed = isTerminal(run.status) ? null : await reader.isServed(run)
   return { run, history: records, waits, childCounts, handlers, isServed }
-}
-
-async function isServedNow(
-  store: Store,
-  { namespace, workflow, version }: WorkflowRun
-): Promise<boolean> {
-  const served = await servedKeys(store)
-  return served.has(claimKey(namespace, workflow, version))
 }
 
 /** Every run that a run has started, in the order in which it did. */

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
-import type { Transport } from '../contracts/transport.ts'
 import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, deriveId } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
+import { the } from '../core/present.ts'
 import { suspectFrom } from '../core/recovery.ts'
-import type { NewRun, RunRow } from '../core/run.ts'
-import { E_ENGINE_STOPPED, E_RUN_ID_TAKEN, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
-import type { ResolvedOptions } from '../options.ts'
+import { E_ENGINE_STOPPED, E_RUN_NOT_FOUND, E_START_IN_BODY } from '../errors.ts'
 import type { WorkflowCtx } from '../types/context.ts'
 import type {
   LazyWorkflowTarget,
@@ -18,28 +16,24 @@ import type {
   WorkflowRef,
 } from '../types/workflow.ts'
 import { callerFile } from './call_site.ts'
-import { Cancellation } from './cancellation.ts'
-import { CommitQueue } from './commit_queue.ts'
-import { DeadLetters } from './dead_letters.ts'
-import { Dispatcher } from './dispatcher.ts'
-import type { EngineContext } from './engine_context.ts'
-import { type RunEventName, RunEventEmitter, type RunEvents } from './events.ts'
-import { DEAD_LETTER_PREFIX, FailureRouting } from './failure_routing.ts'
-import { nameWorkflowNow } from './naming.ts'
-import { RunNews } from './news.ts'
-import type { Registry } from './registry.ts'
+import {
+  contextOf,
+  type EngineContext,
+  type EngineDependencies,
+  type EngineStore,
+} from './engine_context.ts'
+import type { RunEventName, RunEvents } from './events.ts'
 import { Requeue } from './requeue.ts'
 import { describeHistory, type RunHistory } from './run_history.ts'
-import type { EngineLogger } from './run_logger.ts'
-import { type EngineStore, RunStarter } from './run_starter.ts'
+import { RunReader } from './run_reader.ts'
+import { RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
 import { currentScope } from './scope.ts'
-import { adoptDeclaredSteps, type InstanceMaker } from './step_declarations.ts'
-import { stampOf, stepNameOf } from './step_stamp.ts'
+import { adoptDeclaredSteps } from './step_declarations.ts'
 import { type UnservedRoute, unservedRoutes } from './unserved_routes.ts'
 import { functionDefinition } from './workflow_function.ts'
 import { describeRun, type RunPage, summaryOf, type WorkflowRun } from './workflow_run.ts'
-import { shownTarget, type TargetEnvironment } from './workflow_target.ts'
+import { shownTarget } from './workflow_target.ts'
 
 const START_OPTIONS: KeysOf<StartOptions> = {
   runId: true,
@@ -63,87 +57,36 @@ const RUN_QUERY: KeysOf<RunQuery> = {
 /** How long a stop waits for writes while the database does not answer. */
 const CLOSE_GRACE_MS = 5_000
 
-export interface EngineDependencies {
-  registry: Registry
-  /** Makes the store; called once, before the first use. */
-  openStore: () => Promise<EngineStore>
-  /** Looks for workflow and step files; called when a worker starts and when a name is unknown. */
-  discover: () => Promise<void>
-  /** Makes the instances of workflows and steps: the container. */
-  maker: InstanceMaker
-  options: ResolvedOptions
-  /** Handler of dead runs whose workflow names none. */
-  deadLetterWorkflow?: LazyWorkflowTarget | undefined
-  logger: EngineLogger
-  inDevelopment: boolean
-  /** Carries steps to other processes. Default: none, and every step is executed beside its body. */
-  transport?: Transport | undefined
+const contexts = new WeakMap<WorkflowEngine, EngineContext>()
+
+/** What an engine shares with the workers of its process, and with no application. */
+export function internalsOf(engine: WorkflowEngine): EngineContext {
+  return the(contexts.get(engine), 'the context of an engine')
 }
 
-/** What an engine shares with the workers and commands of its process, and with no application. */
-export let internalsOf: (engine: WorkflowEngine) => EngineContext
+/** What commands read of an engine, and no application does. */
+export function readerOf(engine: WorkflowEngine): RunReader {
+  return new RunReader(() => internalsOf(engine).store())
+}
 
 /** The facade: starts runs, sends to them, waits for them and reads them. Making one opens nothing. */
 export class WorkflowEngine {
-  static {
-    internalsOf = (engine) => engine.#context
-  }
-
+  #deps: EngineDependencies
   #context: EngineContext
-  #environment: TargetEnvironment
+  #starter: RunStarter
   #waiter: RunWaiter
   #store: Promise<EngineStore> | null = null
   #stopWatching: () => void = () => {}
   #stopAdopting: () => void
   #isStopped = false
-  #deps: EngineDependencies
-  #starter: RunStarter
 
   constructor(deps: EngineDependencies) {
     this.#deps = deps
-    const { registry, logger, options, maker, inDevelopment } = deps
-    const news = new RunNews()
-    const store = () => this.#open()
-    this.#environment = { registry, maker, logger, origin: options.origin, inDevelopment }
-    this.#stopAdopting = adoptDeclaredSteps(registry, maker)
-    const commits = new CommitQueue({ store, news })
-    const { transport } = deps
-    const onError = (err: unknown) => logger.error({ err }, 'A listener of run events has failed')
-    const events = new RunEventEmitter(onError)
-    const routing = new FailureRouting({
-      registry,
-      events,
-      resolve: (target) => this.#starter.handler(target),
-      deadLetterWorkflow: deps.deadLetterWorkflow ?? null,
-    })
-    const shared = {
-      store,
-      commits,
-      events,
-      registry,
-      options,
-      routing,
-      inDevelopment,
-      log: logger,
-    }
-    this.#context = {
-      ...shared,
-      discover: deps.discover,
-      news,
-      cancellation: new Cancellation(shared),
-      deadLetters: new DeadLetters(shared),
-      dispatcher: transport ? new Dispatcher({ transport, ...shared }) : null,
-      naming: {
-        stepName: (step) => stepNameOf(step as string),
-        stepStamp: (fn) => (typeof fn === 'function' ? (stampOf(fn) ?? null) : null),
-        workflow: (target) => nameWorkflowNow(target, this.#environment),
-      },
-      stalled: new Set(),
-      starter: null,
-    }
+    this.#context = contextOf(deps, () => this.#open())
+    this.#starter = new RunStarter(this.#context)
     this.#waiter = new RunWaiter(this.#context)
-    const environment = this.#environment
-    this.#starter = new RunStarter({ context: this.#context, environment, store })
+    this.#stopAdopting = adoptDeclaredSteps(deps.registry, deps.maker)
+    contexts.set(this, this.#context)
   }
 
   /**
@@ -204,9 +147,7 @@ export class WorkflowEngine {
     const scope = currentScope()
     if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
     this.#refuseWhenStopped()
-    const { wanted, stored } = await this.#starter.start(workflow, input, options)
-    if (stored.workflow !== wanted.workflow) this.#refuseTaken(wanted, stored)
-    return this.#handle(stored.id)
+    return this.#handle(await this.#starter.start(workflow, input, options))
   }
 
   /**
@@ -435,15 +376,6 @@ export class WorkflowEngine {
       told ? news.publish(told, new Map()) : news.anything()
     )
     return store
-  }
-
-  /** A handler of a dead run that is started by hand beside a declared one is that one: recovery must not end for it. */
-  #refuseTaken(wanted: NewRun, { id, workflow }: RunRow): void {
-    if (!id.startsWith(DEAD_LETTER_PREFIX))
-      throw new E_RUN_ID_TAKEN([id, workflow, wanted.workflow])
-    this.#deps.logger.warn(
-      `Run "${id}" exists, as a run of "${workflow}": it is not started as "${wanted.workflow}" as well`
-    )
   }
 
   #handle(runId: string): RunHandle<any> {

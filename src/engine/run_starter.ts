@@ -1,82 +1,43 @@
 import { randomUUID } from 'node:crypto'
-import type { Store, TransactionalStore } from '../contracts/store.ts'
 import { checkName } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { checkPriority, DEFAULT_PRIORITY, type NewRun, type RunRow } from '../core/run.ts'
-import { E_STORE_NOT_TRANSACTIONAL, E_UNKNOWN_WORKFLOW } from '../errors.ts'
-import { nearestName } from '../core/nearest_name.ts'
-import type { NamedWorkflow } from '../replay/context.ts'
+import { E_RUN_ID_TAKEN, E_STORE_NOT_TRANSACTIONAL } from '../errors.ts'
 import type { LazyWorkflowTarget, StartOptions } from '../types/workflow.ts'
 import type { EngineContext } from './engine_context.ts'
+import { DEAD_LETTER_PREFIX } from './failure_routing.ts'
 import { newRun } from './new_run.ts'
 import { newRunId } from './run_id.ts'
-import { resolveWorkflowTarget, type TargetEnvironment } from './workflow_target.ts'
 
-/** A store that may take part in the application's transactions. */
-export type EngineStore = Store & Partial<TransactionalStore<unknown>>
-
-/** Names workflows and stores runs of them. */
+/** Stores new runs. */
 export class RunStarter {
   #context: EngineContext
-  #environment: TargetEnvironment
-  #store: () => Promise<EngineStore>
 
-  constructor(params: {
-    context: EngineContext
-    environment: TargetEnvironment
-    store: () => Promise<EngineStore>
-  }) {
-    this.#context = params.context
-    this.#environment = params.environment
-    this.#store = params.store
+  constructor(context: EngineContext) {
+    this.#context = context
   }
 
-  /** The run as it is stored: the new one, or the one that has its id. */
+  /** Resolves to the id of the new run, or of the one of the same workflow that has it. Throws E_RUN_ID_TAKEN. */
   async start(
     workflow: LazyWorkflowTarget,
     input: unknown,
     options: StartOptions
-  ): Promise<{ wanted: NewRun; stored: RunRow }> {
+  ): Promise<string> {
     const wanted = await this.#newRun(workflow, input, options)
     const stored = options.client
       ? await this.#startIn(options.client, wanted)
       : await this.#startHere(wanted)
-    return { wanted, stored }
+    if (stored.workflow !== wanted.workflow) this.#refuseTaken(wanted, stored)
+    return stored.id
   }
 
-  /** A workflow that is registered here, or that a ref with a version names. Throws E_UNKNOWN_WORKFLOW. */
-  async named(target: LazyWorkflowTarget): Promise<NamedWorkflow> {
-    const { known, name, version } = await this.#find(target)
-    if (known) return known
-    // A ref with a version may name what only another application serves.
-    if (version !== undefined) return { name, version, origin: null, tags: [] }
-    const { registry } = this.#context
-    const nearest = nearestName(
-      name,
-      registry.workflows().map((other) => other.name)
+  /** A handler of a dead run that is started by hand beside a declared one is that one: recovery must not end for it. */
+  #refuseTaken(wanted: NewRun, { id, workflow }: RunRow): void {
+    if (!id.startsWith(DEAD_LETTER_PREFIX))
+      throw new E_RUN_ID_TAKEN([id, workflow, wanted.workflow])
+    this.#context.log.warn(
+      `Run "${id}" exists, as a run of "${workflow}": it is not started as "${wanted.workflow}" as well`
     )
-    throw new E_UNKNOWN_WORKFLOW([
-      name,
-      nearest
-        ? `Did you mean "${nearest}"?`
-        : 'Register it, put its class into app/workflows, or name it with workflowRef(name, version)',
-    ])
-  }
-
-  /** The handler of failed or dead runs: one that nobody here knows waits for a worker that does. */
-  async handler(target: LazyWorkflowTarget): Promise<NamedWorkflow> {
-    const { known, name, version = '1' } = await this.#find(target)
-    return known ?? { name, version, origin: null, tags: [] }
-  }
-
-  async #find(target: LazyWorkflowTarget) {
-    const { registry, discover } = this.#context
-    const { name, version } = await resolveWorkflowTarget(target, this.#environment)
-    const met = registry.workflow(name, version)
-    // Which version of a class is the default one is known only when all of its files are.
-    const isOpen = version === undefined && met?.writtenAs === 'class'
-    if (!met || isOpen) await discover()
-    return { name, version, known: registry.workflow(name, version) }
   }
 
   async #newRun(
@@ -84,7 +45,7 @@ export class RunStarter {
     input: unknown,
     options: StartOptions
   ): Promise<NewRun> {
-    const named = await this.named(workflow)
+    const named = await this.#context.finder.named(workflow)
     const { namespace = 'default', priority = DEFAULT_PRIORITY, tags = [], runId } = options
     const { maxPayloadBytes } = this.#context.options
     return newRun(named, {
@@ -114,7 +75,7 @@ export class RunStarter {
   }
 
   async #startIn(client: unknown, run: NewRun): Promise<RunRow> {
-    const store = await this.#store()
+    const store = await this.#context.store()
     if (!store.startWith) throw new E_STORE_NOT_TRANSACTIONAL()
     const answer = await store.startWith(client, { type: 'start', run, leaseTo: null })
     if (isTransaction(client)) client.after('commit', () => this.#context.news.anything())
