@@ -36,7 +36,7 @@ export class RunPool implements LeasedRuns {
   #running = new Map<string, Execution>()
   /** Rows and not ids: a run may come again before the last code of its earlier execution has ended. */
   #occupants = new Set<RunRow>()
-  #residents: Residents<Resident>
+  #residents: Residents
   #occupied = 0
   #isDraining = false
   #emptied = Promise.withResolvers<void>()
@@ -269,7 +269,8 @@ export class RunPool implements LeasedRuns {
 
 /** For what is at work of a run that has left the hands of its execution. */
 function afterwards(ending: TurnEnding): AbortError {
-  return ending === 'lost' ? leaseLost() : turnOver(`The run is ${ending}`)
+  if (ending === 'lost') return leaseLost()
+  return ending === 'released' ? stopping() : turnOver(`The run is ${ending}`)
 }
 
 function executionOf(row: RunRow, params: ExecutionParams): Execution {

@@ -1,20 +1,13 @@
 import { leaseLost, turnOver } from '../engine/abort_reasons.ts'
+import type { Resident } from '../engine/execution.ts'
 import type { AbortError } from '../errors.ts'
-
-/** What is known here of a suspended run that is kept in memory. */
-interface Kept {
-  readonly row: { readonly id: string; readonly token: number }
-  /** Characters of recorded payloads that it keeps. */
-  readonly historyCharacters: number
-  discard(reason: AbortError): void
-}
 
 /**
  * Suspended runs kept in memory, so that waking them replays nothing. Bounded by number and by bytes of history;
  * the one that was kept longest ago goes first, which is always safe.
  */
-export class Residents<Runner extends Kept> {
-  #runs = new Map<string, Runner>()
+export class Residents {
+  #runs = new Map<string, Resident>()
   #bytes = 0
   #limits: { runs: number; bytes: number }
 
@@ -26,28 +19,28 @@ export class Residents<Runner extends Kept> {
    * A run may have been claimed again before this process has heard of its suspension, and have been suspended under
    * that lease too: the later one is kept.
    */
-  keep(runner: Runner): void {
-    const { id, token } = runner.row
+  keep(resident: Resident): void {
+    const { id, token } = resident.row
     const other = this.take(id)
     if (other && other.row.token > token) {
-      runner.discard(leaseLost())
+      resident.discard(leaseLost())
       return this.keep(other)
     }
     other?.discard(leaseLost())
-    this.#runs.set(id, runner)
-    this.#bytes += sizeOf(runner)
+    this.#runs.set(id, resident)
+    this.#bytes += sizeOf(resident)
     for (const oldest of this.#runs.keys()) {
       if (this.#runs.size <= this.#limits.runs && this.#bytes <= this.#limits.bytes) break
       this.take(oldest)?.discard(turnOver('The run is no longer kept in memory'))
     }
   }
 
-  take(runId: string): Runner | undefined {
-    const runner = this.#runs.get(runId)
-    if (!runner) return undefined
+  take(runId: string): Resident | undefined {
+    const resident = this.#runs.get(runId)
+    if (!resident) return undefined
     this.#runs.delete(runId)
-    this.#bytes -= sizeOf(runner)
-    return runner
+    this.#bytes -= sizeOf(resident)
+    return resident
   }
 
   clear(reason: AbortError): void {
@@ -56,6 +49,6 @@ export class Residents<Runner extends Kept> {
 }
 
 /** Text of the recorded payloads, of which replay keeps the values as well. */
-function sizeOf({ historyCharacters }: Kept): number {
+function sizeOf({ historyCharacters }: Resident): number {
   return 2 * historyCharacters
 }

@@ -139,8 +139,8 @@ export class DurableWorker implements Starter {
       recover: () => engine.recoverIncomplete(),
       ...{ leaseMs, healthyMs: () => session.healthyMs },
       onRecovered: ({ workers, runs }) => {
-        const whose = workers > 0 ? `${workers} workers that fell silent` : 'lost workers'
-        log.warn(`Recovered ${runs} runs of ${whose}`)
+        const whose = workers > 0 ? `${count(workers, 'worker')} that fell silent` : 'lost workers'
+        log.warn(`Recovered ${count(runs, 'run')} of ${whose}`)
         claims.runsRecovered()
       },
     })
@@ -280,6 +280,10 @@ export class DurableWorker implements Starter {
   get #concurrency(): number {
     return this.#params.concurrency ?? this.#context.options.worker.concurrency
   }
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
 }
 
 interface Parts {
