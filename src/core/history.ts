@@ -77,8 +77,10 @@ export interface HistoryRecord extends NewRecord {
 export interface NewWait extends OperationIdentity {
   /** Signal token waited for. */
   token: string | null
-  /** Id of the child, or common prefix of the children. */
+  /** Id of the child. */
   target: string | null
+  /** How many children are to be started: of `all` and `allSettled`. */
+  inputs: number | null
   /** Due this many ms after the write; at most one of `dueIn` and `dueAt` is set. */
   dueIn: number | null
   /** Due at this instant, given by the user. */

@@ -188,6 +188,7 @@ export class FailureRouting {
       token: null,
       dispatch: null,
       target: id,
+      inputs: null,
       dueIn: null,
       dueAt: null,
       attempts: 0,

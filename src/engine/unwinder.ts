@@ -274,7 +274,7 @@ function waitOf(
   compensable: Compensable,
   { attempts, error, dueIn }: Pick<NewWait, 'attempts' | 'error' | 'dueIn'>
 ): NewWait {
-  const none = { token: null, target: null, dueAt: null, dispatch: null }
+  const none = { token: null, target: null, inputs: null, dueAt: null, dispatch: null }
   return { ...placeOf(compensable), ...none, attempts, error, dueIn }
 }
 

@@ -14,6 +14,8 @@ export interface OpenCall extends OperationIdentity {
   hasWait: boolean
   /** As in the wait that was found open. */
   target: string | null
+  /** As in the wait that was found open. */
+  inputs: number | null
   /** When its wait is over by time, by the store's clock; null = never, or not known yet. */
   dueAt: number | null
   /** Its due time has come, and it has not been told. */

@@ -84,7 +84,10 @@ export interface KnownChild {
 }
 
 /** What an operation is told of its wait when that is found open. */
-export type FoundWait = Pick<Wait, 'seq' | 'target' | 'dueAt' | 'attempts' | 'error' | 'dispatch'>
+export type FoundWait = Pick<
+  Wait,
+  'seq' | 'target' | 'inputs' | 'dueAt' | 'attempts' | 'error' | 'dispatch'
+>
 
 /** One operation of a body: a small state machine that says what it wants and what events mean. */
 export interface Operation {

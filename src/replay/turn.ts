@@ -159,6 +159,7 @@ export class Turn {
       ...settle,
       hasWait: false,
       target: null,
+      inputs: null,
       dueAt: null,
       isDue: false,
       dispatch: null,
@@ -175,8 +176,8 @@ export class Turn {
     this.#open.set(call.seq, call)
     if (recorded?.state === 'ended') return promise
     if (recorded?.state === 'open') {
-      const { target, dueAt, attempts, dispatch, error } = recorded.wait
-      Object.assign(call, { hasWait: true, target, dueAt, attempts, dispatch, error })
+      const { target, inputs, dueAt, attempts, dispatch, error } = recorded.wait
+      Object.assign(call, { hasWait: true, target, inputs, dueAt, attempts, dispatch, error })
     }
     this.#fresh.push(call)
     return promise

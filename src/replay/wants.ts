@@ -124,7 +124,7 @@ export class WantsBuffer {
 }
 
 const NO_TERMS: Required<WaitTerms> = {
-  ...{ token: null, target: null, dueIn: null, dueAt: null },
+  ...{ token: null, target: null, inputs: null, dueIn: null, dueAt: null },
   ...{ attempts: 0, error: null, dispatch: null },
 }
 

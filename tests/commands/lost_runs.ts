@@ -27,6 +27,7 @@ export async function loseRun(
     const nothing = {
       token: null,
       target: null,
+      inputs: null,
       dueIn: null,
       dueAt: null,
       error: null,

@@ -5,7 +5,7 @@ import type { OpenOperation } from '../../src/engine/run_history.ts'
 
 const wait: Omit<OpenOperation, 'kind'> = {
   ...{ seq: 3, name: 'x', after: 0, openedAt: 0, attempts: 0 },
-  ...{ token: null, target: null, dueAt: null, dispatch: null },
+  ...{ token: null, target: null, inputs: null, dueAt: null, dispatch: null },
 }
 const noon = Date.UTC(2030, 0, 1, 12)
 const none = countChildren([])
@@ -26,7 +26,7 @@ test.group('Waiting for, in words', () => {
       words: 'run r1, 1 running',
     },
     {
-      open: { ...wait, kind: 'all', target: 'r.' },
+      open: { ...wait, kind: 'all', inputs: 3 },
       children: countChildren([
         { index: 0, status: 'completed' },
         { index: 1, status: 'dead' },

@@ -38,7 +38,7 @@ export class Family {
       turn(
         { id: this.id, token: 1 },
         {
-          opened: [waitForAll(0, this.id)],
+          opened: [waitForAll(0, COUNT)],
           children: this.#children(0, WINDOW),
           end: suspendOnEnds(WINDOW / 2),
         }

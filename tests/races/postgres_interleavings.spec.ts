@@ -58,7 +58,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     await one.commit([
       turn(
         { id, token: 1 },
-        { opened: [waitForAll(0, `${id}.`)], children, end: suspendOnEnds(count) }
+        { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(count) }
       ),
     ])
     return one.claim({ owner: 'w1', claimKeys: [claimKeyOf(id)], limit: count })
@@ -273,7 +273,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
       one.commit([
         turn(
           { id: 'parent', token: 1 },
-          { opened: [waitForAll(0, id)], children, end: suspendOnEnds(1) }
+          { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(1) }
         ),
       ]),
       other.commit([start(id)]),

@@ -38,7 +38,7 @@ function turnOf(row: RunRow) {
       }),
       acknowledge: false,
     }))
-    return turn(row, { opened: [waitForAll(0, `${row.id}.`)], children, end: suspendOnEnds(2) })
+    return turn(row, { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(2) })
   }
   const signals = row.workflow === 'export' ? [signalSend(row.id, `token ${row.id.length}`)] : []
   const closed = isParent ? [0] : []

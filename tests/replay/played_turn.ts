@@ -88,6 +88,7 @@ export function waiting(wait: Pick<Wait, 'seq' | 'kind' | 'name' | 'after'> & Pa
     ...{
       token: null,
       target: null,
+      inputs: null,
       dueAt: null,
       attempts: 0,
       error: null,

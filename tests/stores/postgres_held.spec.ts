@@ -116,7 +116,7 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     await store.commit([
       turn(
         { id: 'p', token: 1 },
-        { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }
+        { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(1) }
       ),
       turn({ id: 'receiver', token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
     ])

@@ -119,7 +119,7 @@ test.group('PostgreSQL notifications', (group) => {
     await one.commit([
       turn(
         { id: 'p', token: 1 },
-        { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(1) }
+        { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(1) }
       ),
     ])
     await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
@@ -147,7 +147,9 @@ test.group('PostgreSQL notifications', (group) => {
   }) => {
     const children = [{ run: newRun('c', { parent: parentLink('p') }), acknowledge: false }]
     await other.commit([{ type: 'start', run: newRun('p'), leaseTo: 'w2' }])
-    await other.commit([turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, 'c')], children })])
+    await other.commit([
+      turn({ id: 'p', token: 1 }, { opened: [waitForAll(0, children.length)], children }),
+    ])
     await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
     await one.commit([turn({ id: 'c', token: 1 }, { end: COMPLETE })])
     assert.deepEqual(await ear.before(one, 'marker'), [{ due: [], inbox: ['p'], ended: [] }])

@@ -68,7 +68,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
     await direct.commit([
       turn(
         { id: 'parent', token: 1 },
-        { opened: [waitForAll(0, child)], children, end: suspendOnEnds(1) }
+        { opened: [waitForAll(0, children.length)], children, end: suspendOnEnds(1) }
       ),
     ])
     await direct.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
@@ -80,7 +80,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
     'an end that wakes a parent': [turn({ id: 'c', token: 1 }, { end: COMPLETE })],
     'a step': [turn({ id: 'r1', token: 1 }, { records: [record(0)] })],
     'a child that is started': [
-      turn({ id: 'r1', token: 1 }, { opened: [waitForAll(0, 'a child')], children: [child] }),
+      turn({ id: 'r1', token: 1 }, { opened: [waitForAll(0, 1)], children: [child] }),
     ],
     'a wait': [turn({ id: 'r1', token: 1 }, { opened: [sleep(0, 60_000)] })],
     'a suspension': [

@@ -88,7 +88,7 @@ test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
       run: newRun(`p.${id}`, { parent: parentLink('p', { index }) }),
       acknowledge: false,
     }))
-    const opened = [waitForAll(0, 'p.')]
+    const opened = [waitForAll(0, children.length)]
     const suspend = turn({ id: 'p', token: 1 }, { opened, children, end: suspendOnEnds(10) })
     assert.equal(await count(() => store.commit([suspend])), 1)
     const rows = await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })

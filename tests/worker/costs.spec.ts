@@ -25,7 +25,8 @@ async function suspendMany(store: Store, count: number): Promise<void> {
         opened: [
           {
             ...{ seq: 1, kind: 'signal', name: `token-${id}`, after: 1, token: `token-${id}` },
-            ...{ target: null, dueIn: null, dueAt: null, attempts: 0, error: null, dispatch: null },
+            ...{ target: null, inputs: null, dueIn: null, dueAt: null },
+            ...{ attempts: 0, error: null, dispatch: null },
           },
         ],
         end: { kind: 'suspend', needs: null, dueAt: null, dueIn: null },

@@ -38,7 +38,7 @@ export function allOperation(params: AllParams): Operation {
     ended.add(index)
     failed = true
   }
-  const called = (inputs: string | number | null) => `${kind} "${workflow}" of ${inputs} inputs`
+  const called = (inputs: number | null) => `${kind} "${workflow}" of ${inputs} inputs`
   const isDone = () => ended.size === count || (failed && mode === 'failFast')
   return {
     kind,
@@ -46,13 +46,13 @@ export function allOperation(params: AllParams): Operation {
     begin(seq) {
       position = seq
       if (count === 0) return { kind: 'done', output: encode([]), children: [], signals: [] }
-      return { kind: 'wait', wait: { target: String(count) }, children: startMore() }
+      return { kind: 'wait', wait: { inputs: count }, children: startMore() }
     },
     resume(wait, known) {
       position = wait.seq
       // With fewer inputs it would wait for ever, with more it would give outputs that a replay does not have.
-      if (wait.target !== String(count))
-        return { kind: 'mismatch', asked: called(count), recorded: called(wait.target) }
+      if (wait.inputs !== count)
+        return { kind: 'mismatch', asked: called(count), recorded: called(wait.inputs) }
       for (const { index, status } of known) {
         started = Math.max(started, index + 1)
         if (!isTerminal(status)) continue

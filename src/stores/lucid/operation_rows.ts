@@ -82,6 +82,7 @@ export interface WaitColumns {
   called_after: number
   token: string | null
   target: string | null
+  inputs: number | null
   due_at: number | null
   attempts: number
   error: string | null
@@ -101,6 +102,7 @@ const WAIT_COLUMN_NAMES = [
   'called_after',
   'token',
   'target',
+  'inputs',
   'due_at',
   'attempts',
   'error',
@@ -133,6 +135,7 @@ export function waitValues(wait: OfRun<Wait>): Value[] {
     wait.after,
     wait.token,
     wait.target,
+    wait.inputs,
     wait.dueAt,
     wait.attempts,
     wait.error,
@@ -153,6 +156,7 @@ export function toWait(columns: WaitColumns): Wait {
     after: columns.called_after,
     token: columns.token,
     target: columns.target,
+    inputs: columns.inputs,
     dueAt: columns.due_at,
     attempts: columns.attempts,
     error: columns.error,

@@ -126,6 +126,7 @@ const WAITS: Table = {
     called_after: 'integer',
     token: 'key?',
     target: 'key?',
+    inputs: 'integer?',
     due_at: 'bigint?',
     attempts: 'integer',
     error: 'text?',

@@ -58,7 +58,11 @@ export function childrenChecks(check: Check) {
   check('starts an id once that one change set asks for twice', async (db) => {
     const row = await db.running('p')
     const children = [0, 1].map((index) => child('c', { runId: 'p', index }))
-    await db.turn(row, { opened: [waitForAll(0, 'c')], children, end: suspendOnEnds(2) })
+    await db.turn(row, {
+      opened: [waitForAll(0, children.length)],
+      children,
+      end: suspendOnEnds(2),
+    })
     const inbox = await db.inbox('p')
     assert.deepEqual(
       inbox.map((entry) => entry.kind === 'child' && [entry.index, entry.event]),

@@ -10,6 +10,8 @@ import {
   SUSPEND,
   turn,
   waitForSignal,
+  waitForAll,
+  waitForChild,
 } from './writes.ts'
 
 export function recordingChecks(check: Check) {
@@ -80,14 +82,17 @@ export function recordingChecks(check: Check) {
 
   check('keeps an open wait until it is closed or replaced', async (db) => {
     const row = await db.running('r1')
-    const answer = await db.turn(row, { opened: [sleep(3, 1_000), sleepUntil(1, 77)] })
-    const [fixed, counted] = await db.waits('r1')
+    const opened = [sleep(3, 1_000), sleepUntil(1, 77), waitForChild(5, 'c'), waitForAll(7, 9)]
+    const answer = await db.turn(row, { opened })
+    const [fixed, counted, child, all] = await db.waits('r1')
     assert.ok(answer.type === 'committed' && fixed && counted)
     assert.deepEqual([fixed.seq, fixed.dueAt], [1, 77])
     assert.deepEqual([counted.seq, counted.dueAt], [3, answer.now + 1_000])
     assert.equal(counted.openedAt, answer.now)
+    assert.deepEqual([child?.target, child?.inputs], ['c', null])
+    assert.deepEqual([all?.target, all?.inputs], [null, 9])
     const retry = { ...sleep(3, 5_000), attempts: 1, error: '"once"' }
-    await db.turn(row, { opened: [retry], closed: [1] })
+    await db.turn(row, { opened: [retry], closed: [1, 5, 7] })
     const [replaced, ...others] = await db.waits('r1')
     assert.deepEqual([replaced?.attempts, replaced?.error, others], [1, '"once"', []])
     await db.turn(row, { end: COMPLETE })

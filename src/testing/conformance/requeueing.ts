@@ -15,6 +15,7 @@ import {
   suspendOnEnds,
   turn,
   waitForAll,
+  waitForChild,
   waitForSignal,
 } from './writes.ts'
 
@@ -162,7 +163,7 @@ export function requeueingChecks(check: Check) {
       await db.turn(row, {
         records: [record(0)],
         children: [{ run: handler, acknowledge: false }],
-        opened: [{ ...waitForAll(handoffSeq(0), 'r.onError.0'), kind: 'handoff' }],
+        opened: [{ ...waitForChild(handoffSeq(0), 'r.onError.0'), kind: 'handoff' }],
         end: { ...FAIL, kind: 'follow', tag },
       })
       assert.deepEqual(await tagsOf(db, 'r'), ['mine', 'onError:no', 'onErrors'])
@@ -224,7 +225,7 @@ export function requeueingChecks(check: Check) {
         run: newRun(`p.${index}`, { workflow: 'p children', parent: parentLink('p', { index }) }),
         acknowledge: false,
       }))
-      await db.turn(again, { opened: [waitForAll(0, 'p.')], children, seenInbox: 2 })
+      await db.turn(again, { opened: [waitForAll(0, 3)], children, seenInbox: 2 })
       const told = async () => {
         const inbox = await db.inbox('p')
         return inbox.map((entry) => entry.kind === 'child' && [entry.index, entry.event])
@@ -256,7 +257,7 @@ export function requeueingChecks(check: Check) {
     const run = newRun('p.0', { workflow: 'p children', parent: parentLink('p') })
     const children = [{ run, acknowledge: false }]
     await db.turn(again, {
-      opened: [waitForAll(0, 'p.')],
+      opened: [waitForAll(0, 3)],
       children,
       seenInbox: 1,
       end: suspendOnEnds(1),

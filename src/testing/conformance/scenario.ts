@@ -93,7 +93,7 @@ export class Scenario {
       run: newRun(`${id}.${index}`, { workflow, parent: parentLink(id, { index, ...link }) }),
       acknowledge: false,
     }))
-    const opened = [waitForAll(0, `${id}.`)]
+    const opened = [waitForAll(0, children.length)]
     await this.turn(parent, { opened, children, end: suspendOnEnds(needs) })
     return this.claim({ claimKeys: [newRun('', { workflow }).claimKey], limit: count })
   }

@@ -19,12 +19,12 @@ import {
   startLeased,
   SUSPEND,
   turn,
-  waitForAll,
+  waitForChild,
 } from './writes.ts'
 
 const UNWIND = { ...FAIL, kind: 'unwind' } as const
 const FOLLOW = { ...FAIL, kind: 'follow', tag: 'onError:no' } as const
-const HANDOFF = { ...waitForAll(handoffSeq(0), 'h'), kind: 'handoff' as const }
+const HANDOFF = { ...waitForChild(handoffSeq(0), 'h'), kind: 'handoff' as const }
 
 function handler(overrides: Partial<NewRun> = {}) {
   const parent = parentLink('r', { seq: handoffSeq(0), failFast: true })

@@ -154,7 +154,7 @@ export function strandingChecks(check: Check) {
     async (db) => {
       for (const id of ['c1', 'c2']) await parentOf(db, id)
       await db.corrupt.dropRun('c1')
-      const opened = [waitForAll(0, 'nobody.')]
+      const opened = [waitForAll(0, 1)]
       await db.turn(await db.running('of nobody'), { opened, end: suspendOnEnds(1) })
       await expectStranded(db, { 'parent of c1': 'missing_child', 'of nobody': 'missing_child' })
     },

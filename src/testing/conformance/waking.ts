@@ -25,7 +25,7 @@ async function pair(db: Scenario, id: string): Promise<{ child: ChangeSet; paren
   const parent = await db.running(id)
   const run = newRun(`${id}.0`, { workflow: id, parent: parentLink(id) })
   const children = [{ run, acknowledge: false }]
-  await db.turn(parent, { opened: [waitForAll(0, `${id}.`)], children })
+  await db.turn(parent, { opened: [waitForAll(0, 1)], children })
   const [child] = await db.claim({ claimKeys: [claimKeyOf(id)] })
   assert.ok(child)
   return { child: turn(child, { end: COMPLETE }), parent: turn(parent, { end: suspendOnEnds(1) }) }
@@ -144,7 +144,7 @@ export function wakingChecks(check: Check) {
   check('wakes for a signal at once, however many ends are needed', async (db) => {
     const parent = await db.running('parent')
     const run = newRun('parent.0', { parent: parentLink('parent', { seq: 1 }) })
-    const opened = [waitForSignal(0, 'stop'), waitForAll(1, 'parent.')]
+    const opened = [waitForSignal(0, 'stop'), waitForAll(1, 1)]
     const children = [{ run, acknowledge: false }]
     await db.turn(parent, { opened, children, end: suspendOnEnds(1) })
     await db.store.advanceClock(5)

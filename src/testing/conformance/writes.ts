@@ -116,6 +116,7 @@ function wait(kind: OperationKind, seq: number, overrides: Partial<NewWait>): Ne
     after: 0,
     token: null,
     target: null,
+    inputs: null,
     dueIn: null,
     dueAt: null,
     attempts: 0,
@@ -165,8 +166,8 @@ export function waitForChild(seq: number, target: string): NewWait {
   return wait('child', seq, { target })
 }
 
-export function waitForAll(seq: number, target: string): NewWait {
-  return wait('all', seq, { target })
+export function waitForAll(seq: number, inputs: number): NewWait {
+  return wait('all', seq, { inputs })
 }
 
 export function signalSend(id: string, token: string, payload = `{"v":"${id}"}`): SignalSend {

@@ -73,18 +73,19 @@ export class PostgresDialect implements Dialect {
   constructor(options: PostgresDialectOptions) {
     this.#options = options
     const { trace, limitMs, statementMs, lockMs } = options
+    const settings = { trace, statementMs, lockMs }
     this.#writing = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
       idleMs: WRITER_IDLE_MS,
-      ...{ trace, statementMs, lockMs },
+      ...settings,
     })
     this.#waiting = new PostgresConnection({
       openHandle: () => this.#openHandle(options.connection),
-      ...{ trace, statementMs, lockMs },
+      ...settings,
     })
     this.#claiming = new PostgresConnection({
       openHandle: () => this.#openHandle(options.direct),
-      ...{ trace, statementMs, lockMs },
+      ...settings,
       onOpen: async (session) => {
         await this.#names.retake(session)
         await this.#listener.listenOn(session)

@@ -31,7 +31,10 @@ export async function flushFused(
   const { plan, writes, notices } = params
   const { from, taking, instances } = notices
   const audience = {
-    ...{ channel: channelOf(session), from, taking, instances },
+    channel: channelOf(session),
+    from,
+    taking,
+    instances,
     mayBeWaitedFor: (runId: string) => notices.mayBeWaitedFor(runId),
   }
   const statement = fusedStatement(plan, audience)

@@ -42,7 +42,8 @@ export function openWaits(parts: StatementParts, opened: FusedPlan['opened']): v
   if (plain.length > 0) open(parts, { part: 'opened', opened: plain, columns: [] })
   if (sent.length === 0) return
   const of = (column: string, type: string, value: (dispatch: Dispatch) => Value) => ({
-    ...{ column, type },
+    column,
+    type,
     values: sent.map(({ dispatch }) => value(dispatch)),
   })
   const columns = [
@@ -70,13 +71,13 @@ function open(
   const extraArrays = columns.map(({ type }) => `, ?::${type}[]`).join('')
   parts.add(
     `${part} as (
-      insert into durable_waits (run_id, seq, kind, name, called_after, token, target, due_at, attempts, error, opened_at,
-        served${extra})
-      select u.run_id, u.seq, u.kind, u.name, u.called_after, null, u.target, coalesce(clock.at + u.due_in, u.due_at),
-        u.attempts, u.error, clock.at, 0${extraValues}
-      from unnest(?::integer[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[],
-        ?::bigint[], ?::integer[], ?::text[]${extraArrays})
-        as u (turn, run_id, seq, kind, name, called_after, target, due_in, due_at, attempts, error${extra})
+      insert into durable_waits (run_id, seq, kind, name, called_after, token, target, inputs, due_at, attempts, error,
+        opened_at, served${extra})
+      select u.run_id, u.seq, u.kind, u.name, u.called_after, null, u.target, u.inputs,
+        coalesce(clock.at + u.due_in, u.due_at), u.attempts, u.error, clock.at, 0${extraValues}
+      from unnest(?::integer[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::integer[],
+        ?::bigint[], ?::bigint[], ?::integer[], ?::text[]${extraArrays})
+        as u (turn, run_id, seq, kind, name, called_after, target, inputs, due_in, due_at, attempts, error${extra})
       ${ACCEPTED}
       on conflict (run_id, seq) do update set ${REPLACE_WAIT})`,
     opened.map(({ turn }) => turn),
@@ -86,6 +87,7 @@ function open(
     opened.map(({ name }) => name),
     opened.map(({ after }) => after),
     opened.map(({ target }) => target),
+    opened.map(({ inputs }) => inputs),
     opened.map(({ dueIn }) => dueIn),
     opened.map(({ dueAt }) => dueAt),
     opened.map(({ attempts }) => attempts),

@@ -104,7 +104,11 @@ class Builder {
     if (opened.some((wait) => wait.token !== null) || !isFused(end)) return false
     const turn = before?.turn ?? this.#turns.size + 1
     this.#turns.set(runId, {
-      ...{ runId, token, at, end, turn },
+      runId,
+      token,
+      at,
+      end,
+      turn,
       seen: Math.max(before?.seen ?? 0, write.seenInbox),
       closes: closed.length > 0 || (before?.closes ?? false),
       mayWake: isTerminalEnd(end) && this.#mayHaveParent(runId),
