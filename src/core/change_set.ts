@@ -154,12 +154,20 @@ interface Answers {
   wake: { type: 'woken'; done: boolean }
 }
 
-/** What a write comes to. `refused`: the database does not take its rows, now and always; nothing of it was applied. */
-export type AnswerTo<W extends Write> = Answers[W['type']] | { type: 'refused'; error: unknown }
+/** The database does not take the rows of a write, now and always; nothing of it was applied. */
+interface Refused {
+  type: 'refused'
+  error: unknown
+}
+
+/** What a write comes to. Of others than these two, a refusal is an error to whoever made the call. */
+export type AnswerTo<W extends Write> =
+  Answers[W['type']] | (W extends ChangeSet | ResultWrite ? Refused : never)
 
 /** What a store answers at once. */
 export type Answer =
-  | AnswerTo<Write>
+  | Answers[Write['type']]
+  | Refused
   /**
    * Somebody outside the engine holds the run's row, such as a transaction of the application. The write waits for it
    * by itself, and later writes of the run behind it; the answer comes when it has been applied. It rejects when the

@@ -1,10 +1,10 @@
-import type { Answer } from '../core/change_set.ts'
+import type { AnswerTo, CancelWrite } from '../core/change_set.ts'
 import { encodeError } from '../core/serialized_error.ts'
 import { CANCELLED } from '../core/unwinding.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { RunEventEmitter } from './events.ts'
 
-type Outcome = (Answer & { type: 'cancelled' })['outcome']
+type Outcome = AnswerTo<CancelWrite>['outcome']
 
 /** Ends runs from outside, whoever executes them, with the children they await. */
 export class Cancellation {
@@ -35,7 +35,6 @@ export class Cancellation {
     const error = encodeError({ name: 'Cancelled', message, code, retryable: false })
     const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
     const answer = await this.#commits.write(write)
-    if (answer.type === 'refused') throw answer.error
     for (const { id, workflow, version, namespace } of answer.runs ?? [])
       this.#events.emit('run.cancelled', { runId: id, workflow, version, namespace })
     return answer.outcome

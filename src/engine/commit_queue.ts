@@ -21,7 +21,7 @@ interface Queued {
   characters: number
   /** It was in a batch on which our own code failed, perhaps because of it. */
   isAlone: boolean
-  resolve: (answer: Answer | Promise<Answer>) => void
+  resolve: (answer: Answer) => void
   reject: (error: unknown) => void
 }
 
@@ -52,7 +52,10 @@ export class CommitQueue {
     this.#news = params.news
   }
 
-  /** Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits. */
+  /**
+   * Rejects with E_ENGINE_STOPPED once it is closed; writes of callers with E_TOO_MANY_WRITES while too much waits, and
+   * with the driver's error where the database refuses their rows.
+   */
   write<W extends Write>(write: W): Promise<AnswerTo<W>> {
     if (this.#isClosed) return Promise.reject(new E_ENGINE_STOPPED())
     if (write.type !== 'turn' && this.#characters > MAX_CHARACTERS)
@@ -125,9 +128,19 @@ export class CommitQueue {
       return this.#refuse(batch, new E_INTERNAL([what]))
     }
     for (const { characters } of batch) this.#characters -= characters
-    batch.forEach(({ resolve }, index) => resolve(settled(answers[index]!)))
+    batch.forEach((queued, index) => this.#answer(queued, answers[index]!))
     // After what follows from the answers: who hears of an end and starts the next run finds its slot free.
     setImmediate(() => this.#news.publish(news, outputsOf(batch, answers)))
+  }
+
+  #answer(queued: Queued, answer: Answer): void {
+    const { write, resolve, reject } = queued
+    if (answer.type === 'held') {
+      // It does not keep the next batch waiting.
+      answer.answer.then((late) => this.#answer(queued, late), reject)
+    } else if (answer.type === 'refused' && write.type !== 'turn' && write.type !== 'result')
+      reject(answer.error)
+    else resolve(answer)
   }
 
   async #opened(): Promise<RunStore | null> {
@@ -182,11 +195,6 @@ function outputsOf(batch: readonly Queued[], answers: readonly Answer[]): Map<st
     if (write.type === 'turn' && write.end.kind === 'complete')
       if (answers[index]?.type === 'committed') outputs.set(write.runId, write.end.output)
   return outputs
-}
-
-/** A write that waits for others does not keep the next batch waiting. */
-function settled(answer: Answer): Answer | Promise<Answer> {
-  return answer.type === 'held' ? answer.answer : answer
 }
 
 function lengthOf(outcome: StepOutcome): number {

@@ -49,7 +49,9 @@ export class DeadLetters {
           `Run "${row.id}" is dead, and its handler "${run.workflow}" version "${run.version}" is not registered ` +
             `here: run "${run.id}" waits for a worker that has it. Register the workflow, or correct its name`
         )
-      await commits.write({ type: 'wake', runId: run.id })
+      await commits.write({ type: 'wake', runId: run.id }).catch((err: unknown) => {
+        log.debug({ err }, `Run "${run.id}" could not be woken; it begins by itself a little later`)
+      })
     }
   }
 

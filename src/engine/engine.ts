@@ -173,7 +173,6 @@ export class WorkflowEngine {
     const id = options.id === undefined ? randomUUID() : checkName('signal id', options.id)
     const signal = { id, token: checkName('signal token', token), payload: text }
     const answer = await this.#context.commits.write({ type: 'signal', signal })
-    if (answer.type === 'refused') throw answer.error
     return { delivered: answer.delivered }
   }
 

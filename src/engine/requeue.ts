@@ -33,7 +33,7 @@ export class Requeue {
     if (!run) throw new E_RUN_NOT_FOUND([runId])
     if (!isRequeueable(run)) {
       const answer = await this.#commits.write({ type: 'wake', runId })
-      return answer.type === 'woken' && answer.done
+      return answer.done
     }
     const history = await this.#store.getHistory(runId)
     const live = history?.records.filter(({ generation }) => generation === 0) ?? []
@@ -46,7 +46,6 @@ export class Requeue {
     const timeoutMs = await this.#timeoutOf(run)
     const { retire } = plan
     const answer = await this.#commits.write({ type: 'requeue', runId, token, retire, timeoutMs })
-    if (answer.type === 'refused') throw answer.error
     return answer.done
   }
 

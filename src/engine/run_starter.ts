@@ -63,7 +63,6 @@ export class RunStarter {
     let slot = starter?.offer(run.claimKey) ?? null
     try {
       const answer = await commits.write({ type: 'start', run, leaseTo: slot?.owner ?? null })
-      if (answer.type === 'refused') throw answer.error
       if (answer.created && slot) {
         slot.use(answer.run, run.input)
         slot = null

@@ -129,6 +129,32 @@ onEach(KINDS, (kind) =>
       )
     })
 
+    test('DL-41: a handler run that cannot be woken starts by itself a little later', async ({
+      assert,
+    }) => {
+      const app = await applicationAtTheCap('handler')
+      app.engine.register('handler', '1', async () => 'handled')
+      const { commits } = internalsOf(app.engine)
+      const write = commits.write.bind(commits)
+      const tried = Promise.withResolvers<void>()
+      commits.write = (wanted) => {
+        if (wanted.type !== 'wake') return write(wanted)
+        tried.resolve()
+        return Promise.reject(new Error('The database is away'))
+      }
+      await app.work()
+      await tried.promise
+      await stage.store.advanceClock(10_000)
+      const handler = await stage.handled(app.engine)
+      assert.equal(handler.output, 'handled')
+      assert.deepEqual(
+        app.log.lines.filter(
+          ({ level, args }) => level === 'error' && Object(args[0]).runId === 'r'
+        ),
+        []
+      )
+    })
+
     test('DL-44: a listener may start the handler by hand', async ({ assert }) => {
       const app = await applicationAtTheCap()
       const { engine } = app

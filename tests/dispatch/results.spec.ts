@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import type { Write } from '../../src/core/change_set.ts'
 import { encode } from '../../src/core/payload.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
@@ -172,12 +173,12 @@ onEach(KINDS, (kind) =>
       const { commits } = internalsOf(app.engine)
       const write = commits.write.bind(commits)
       const given: string[] = []
-      commits.write = async (wanted) => {
-        if (wanted.type !== 'result') return write(wanted)
-        given.push(wanted.result.outcome.status)
-        const isStored = given.length > 3
-        return isStored ? write(wanted) : { type: 'refused', error: new Error('Too large') }
+      const refusal = { type: 'refused', error: new Error('Too large') }
+      const refusing = async (wanted: Write) => {
+        if (wanted.type === 'result') given.push(wanted.result.outcome.status)
+        return wanted.type !== 'result' || given.length > 3 ? write(wanted) : refusal
       }
+      commits.write = refusing as typeof write
       const delivered = stage.broker.complete(message, 1)
       await until(() => given.length === 2)
       const other = await stage.app()

@@ -107,12 +107,27 @@ test.group('The commit queue', (group) => {
     store.letThrough()
     const started = await queue.write(start('a'))
     expectTypeOf(started).toEqualTypeOf<AnswerTo<StartWrite>>()
-    expectTypeOf(started.type).toEqualTypeOf<'started' | 'refused'>()
+    expectTypeOf(started.type).toEqualTypeOf<'started'>()
     const woken = await queue.write({ type: 'wake', runId: 'a' })
-    expectTypeOf(woken.type).toEqualTypeOf<'woken' | 'refused'>()
+    expectTypeOf(woken.type).toEqualTypeOf<'woken'>()
     const lost = await queue.write(turn({ id: 'a', token: 7 }))
     expectTypeOf(lost.type).toEqualTypeOf<'committed' | 'lost' | 'refused'>()
     assert.deepEqual([started.type, woken.type, lost.type], ['started', 'woken', 'lost'])
+  })
+
+  test('what the database refuses is an answer to a turn, and an error to a caller', async ({
+    assert,
+  }) => {
+    store.isElsewhere = false
+    store.letThrough()
+    await queue.write(storedRun('one', { id: 'r', leaseTo: 'w1' }))
+    const colliding = turn({ id: 'r', token: 1 }, { records: [record(0), record(0)] })
+    const ofCaller = queue.write({ type: 'wake', runId: 'r' })
+    const [ofTurn] = await Promise.all([
+      queue.write(colliding),
+      assert.rejects(() => ofCaller, /has a record at position 0/),
+    ])
+    assert.equal(ofTurn.type, 'refused')
   })
 
   test('sends or refuses what comes while an opening that failed is told, at every moment of that', async ({
