@@ -8,8 +8,7 @@ import type { GivenOptions } from '../../src/options.ts'
 import type { DurableWorker } from '../../src/worker/worker.ts'
 import type { DurableApp } from '../support/durable_app.ts'
 import { DurableApps } from '../support/durable_apps.ts'
-import type { DatabaseKind } from '../stores/databases.ts'
-import { until } from '../support/until.ts'
+import { type DatabaseKind, emptyDatabase, type TestDatabase } from '../stores/databases.ts'
 import { Broker } from './broker.ts'
 
 export const RECONCILE_MS = 60_000
@@ -23,26 +22,25 @@ interface AppOptions {
 }
 
 /** One database, one broker, and applications on both. */
-export class BrokeredApps {
+export class BrokeredApps extends DurableApps {
   readonly broker = new Broker()
   /** A connection that no application uses. */
   readonly store: Store
-  #apps: DurableApps
   #first: DurableApp | undefined
 
-  private constructor(apps: DurableApps, store: Store) {
-    this.#apps = apps
+  private constructor(database: TestDatabase, store: Store) {
+    super(database)
     this.store = store
   }
 
   static async on(kind: DatabaseKind): Promise<BrokeredApps> {
-    const apps = await DurableApps.on(kind)
-    return new BrokeredApps(apps, await apps.database.connect())
+    const database = await emptyDatabase(kind)
+    return new BrokeredApps(database, await database.connect())
   }
 
   /** One process of an application. */
   async app({ options, hasTransport = true, onSend }: AppOptions = {}): Promise<DurableApp> {
-    const app = await this.#apps.add({
+    const app = await this.add({
       options: { pollMs: 20, idlePollMs: 50, reconcileMs: RECONCILE_MS, ...options },
       ...(hasTransport && { transport: this.broker.transport(onSend) }),
     })
@@ -90,16 +88,6 @@ export class BrokeredApps {
   async dispatchOf(runId: string): Promise<Dispatch | null> {
     const { dispatch } = await this.wait(runId)
     return dispatch
-  }
-
-  /** Resolves once the run is suspended. */
-  suspended(runId: string): Promise<void> {
-    return until(async () => (await this.statusOf(runId)) === 'suspended')
-  }
-
-  /** Stops everything; nothing may be stranded then (P4). */
-  close(): Promise<void> {
-    return this.#apps.close()
   }
 
   async #history(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] }> {

@@ -10,7 +10,6 @@ import {
 } from '../support/process_database.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { cleanUp } from '../support/clean_up.ts'
-import { until } from '../support/until.ts'
 import { Broker } from './broker.ts'
 import type { CoordinatorNews, CoordinatorOrder, CoordinatorReport } from './coordinator_process.ts'
 
@@ -167,14 +166,6 @@ export class Coordinators {
   /** Stores a run for the processes to execute. */
   async begin(workflow: string, id: string): Promise<void> {
     await this.engine.start({ name: workflow, version: '1' }, null, id)
-  }
-
-  /** Resolves once the run is suspended. */
-  suspended(id: string): Promise<void> {
-    return until(async () => {
-      const { status } = await this.run(id)
-      return status === 'suspended'
-    })
   }
 
   async run(id: string): Promise<WorkflowRun> {

@@ -3,6 +3,7 @@ import { KINDS, onEach } from '../stores/databases.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { RECONCILE_MS, BrokeredApps } from './brokered_apps.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
+import { reaches } from '../support/reaches.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Deadlines of dispatched steps (${kind})`, (group) => {
@@ -158,7 +159,7 @@ onEach(KINDS, (kind) =>
       const worker = await app.work()
       stage.broker.isAway = true
       await app.engine.start(registerRemote(app.engine), null, 'r')
-      await stage.suspended('r')
+      await reaches(stage.store, 'r', 'suspended')
       await worker.whenIdle()
       assert.deepEqual(stage.broker.sent, [])
       assert.isTrue(

@@ -4,6 +4,7 @@ import { CRASH_MOMENTS } from '../../src/testing/crash_store.ts'
 import { eachWrite, type KillAttempt } from '../support/each_write.ts'
 import { rowOf } from '../support/run_row.ts'
 import { SQL_KINDS } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { Coordinators } from './coordinators.ts'
 
 const HOUR_MS = 3_600_000
@@ -41,7 +42,7 @@ for (const kind of SQL_KINDS)
         const lost = await rowOf(stage.engine, 'r')
         assert.deepEqual([lost.status, lost.parkedAt], ['running', null])
         const successor = stage.start(name)
-        await stage.suspended('r')
+        await reaches(stage.engine, 'r', 'suspended')
         await successor.working
         const parked = await rowOf(stage.engine, 'r')
         const history = await stage.engine.getHistory('r')
@@ -77,7 +78,7 @@ for (const kind of SQL_KINDS)
       await stage.begin('remote', 'r')
       const first = stage.start('p0')
       const message = await stage.broker.next()
-      await stage.suspended('r')
+      await reaches(stage.engine, 'r', 'suspended')
       await first.kill()
       for (let life = 1; life <= CAP + 1; life++) {
         const next = stage.start(`p${life}`)

@@ -3,6 +3,7 @@ import type { Write } from '../../src/core/change_set.ts'
 import { encode } from '../../src/core/payload.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { BrokeredApps } from './brokered_apps.ts'
@@ -140,7 +141,7 @@ onEach(KINDS, (kind) =>
       await app.engine.start(registerRemote(app.engine), null, 'r')
       await app.work()
       const message = await stage.broker.next()
-      await stage.suspended('r')
+      await reaches(stage.store, 'r', 'suspended')
       const { commits } = internalsOf(app.engine)
       const write = commits.write.bind(commits)
       const refused = Promise.withResolvers<void>()
@@ -169,7 +170,7 @@ onEach(KINDS, (kind) =>
       await app.engine.start(registerRemote(app.engine, { retries: 0 }), null, 'r')
       await app.work()
       const message = await stage.broker.next()
-      await stage.suspended('r')
+      await reaches(stage.store, 'r', 'suspended')
       const { commits } = internalsOf(app.engine)
       const write = commits.write.bind(commits)
       const given: string[] = []

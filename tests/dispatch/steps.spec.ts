@@ -2,6 +2,7 @@ import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { encode } from '../../src/core/payload.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { registerRemote } from './remote_workflow.ts'
 import { RECONCILE_MS, BrokeredApps } from './brokered_apps.ts'
 
@@ -37,7 +38,7 @@ onEach(KINDS, (kind) =>
         ...{ input: encode({ line: 7 }), timeoutMs: null, silenceMs: RECONCILE_MS },
       })
       assert.deepEqual(known, [[dispatchId, generation, 1, true]])
-      await stage.suspended('r')
+      await reaches(stage.store, 'r', 'suspended')
       assert.equal(await stage.broker.complete(message, { enriched: true }), 'stored')
       const run = await app.engine.waitForRun('r')
       assert.deepEqual(run.output, { value: { enriched: true } })
@@ -81,7 +82,7 @@ onEach(KINDS, (kind) =>
       const workers = { here: await here.work(), elsewhere: await elsewhere.work() }
       await workers.elsewhere.stop()
       await here.engine.start('long', 'here', 'here')
-      await stage.suspended('here')
+      await reaches(stage.store, 'here', 'suspended')
       await workers.here.stop()
       const again = await elsewhere.work()
       await elsewhere.engine.start('long', 'sent', 'sent')

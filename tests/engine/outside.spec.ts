@@ -5,7 +5,7 @@ import { RunNews } from '../../src/engine/news.ts'
 import { Outside } from '../../src/engine/outside.ts'
 import { StoreClock } from '../../src/engine/store_clock.ts'
 import type { OutsideEvent } from '../../src/replay/operation.ts'
-import { LogCapture } from '../support/durable_app.ts'
+import { LogCapture } from '../support/log_capture.ts'
 
 type Told = Exclude<OutsideEvent, { type: 'due' }>
 

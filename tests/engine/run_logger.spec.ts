@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { BoundLogger, type EngineLogger } from '../../src/engine/run_logger.ts'
-import { DurableApp, LogCapture } from '../support/durable_app.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { LogCapture } from '../support/log_capture.ts'
 
 /** A logger that gives children, as those of applications do. */
 class Parent extends LogCapture implements EngineLogger {

@@ -5,8 +5,9 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../support/gate.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { live, MAIN, reaches, Site, statusOf, undone } from './site.ts'
+import { live, MAIN, Site, statusOf, undone } from './site.ts'
 import { UNDO, undoSoon } from './undo_steps.ts'
 
 /** Nothing is found by looking now and then, only by being told. */

@@ -3,8 +3,9 @@ import { FatalError } from '../../src/errors.ts'
 import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../support/gate.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { type Bodies, live, MAIN, reaches, Site, undone } from './site.ts'
+import { type Bodies, live, MAIN, Site, undone } from './site.ts'
 import { UNDO, undoLater, undoSoon } from './undo_steps.ts'
 
 const MINUTE = 60_000

@@ -4,8 +4,9 @@ import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../support/gate.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { MAIN, reaches, Site, statusOf } from './site.ts'
+import { MAIN, Site, statusOf } from './site.ts'
 
 const HOUR = 3_600_000
 const executionTimeout = '1 hour'

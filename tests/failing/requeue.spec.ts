@@ -3,8 +3,9 @@ import { E_RUN_NOT_FOUND, FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { live, MAIN, reaches, Site } from './site.ts'
+import { live, MAIN, Site } from './site.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`Requeue, on ${kind}`, (group) => {

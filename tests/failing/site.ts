@@ -4,8 +4,7 @@ import type { GivenOptions } from '../../src/options.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { DurableApp } from '../support/durable_app.ts'
 import { DurableApps } from '../support/durable_apps.ts'
-import type { DatabaseKind, TestDatabase } from '../stores/databases.ts'
-import { until } from '../support/until.ts'
+import { type DatabaseKind, emptyDatabase } from '../stores/databases.ts'
 
 /** The workflow of most tests. */
 export const MAIN = { name: 'main', version: '1' }
@@ -13,19 +12,9 @@ export const MAIN = { name: 'main', version: '1' }
 export type Bodies = Record<string, (ctx: WorkflowCtx, input: any) => unknown>
 
 /** Applications of one test, on one database. */
-export class Site {
-  #apps: DurableApps
-
-  private constructor(apps: DurableApps) {
-    this.#apps = apps
-  }
-
+export class Site extends DurableApps {
   static async on(kind: DatabaseKind): Promise<Site> {
-    return new Site(await DurableApps.on(kind))
-  }
-
-  get database(): TestDatabase {
-    return this.#apps.database
+    return new Site(await emptyDatabase(kind))
   }
 
   /** An application that executes nothing yet. */
@@ -34,7 +23,7 @@ export class Site {
     options: GivenOptions = {},
     discover: () => Promise<void> = async () => {}
   ): Promise<{ app: DurableApp; engine: WorkflowEngine }> {
-    const app = await this.#apps.add({ options, discover })
+    const app = await this.add({ options, discover })
     for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
     return { app, engine: app.engine }
   }
@@ -45,27 +34,12 @@ export class Site {
     await made.app.work()
     return made
   }
-
-  /** Stops an application before the test is over. */
-  stop(app: DurableApp): Promise<void> {
-    return this.#apps.stop(app)
-  }
-
-  /** Stops everything; nothing may be stranded then (P4). */
-  close(): Promise<void> {
-    return this.#apps.close()
-  }
 }
 
 /** Undefined: there is no such run. */
 export async function statusOf(engine: WorkflowEngine, runId: string) {
   const run = await engine.getRun(runId)
   return run?.status
-}
-
-/** Resolves once the run has this status. */
-export async function reaches(engine: WorkflowEngine, runId: string, status: string) {
-  await until(async () => (await statusOf(engine, runId)) === status)
 }
 
 /** Live records of a run in order of `seq`. */

@@ -7,8 +7,9 @@ import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
 import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../support/gate.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { live, MAIN, reaches, Site, undone } from './site.ts'
+import { live, MAIN, Site, undone } from './site.ts'
 import { UNDO, undoLater } from './undo_steps.ts'
 
 const MINUTE = 60_000

@@ -5,8 +5,8 @@ import type { WorkflowCtx } from '../../src/types/context.ts'
 import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
 import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { until } from '../support/until.ts'
-import { suspended } from './suspended.ts'
 
 const CATCH_ALL: FailureRoute[] = [{ workflow: 'handler' }]
 
@@ -177,7 +177,7 @@ onEach(KINDS, (kind) =>
       })
       const first = await app.work()
       await engine.start({ name: 'main' }, null, 'r')
-      await suspended(stage.store, 'r')
+      await reaches(stage.store, 'r', 'suspended')
       await first.stop()
       deployment = 2
       await engine.signal('go')

@@ -11,8 +11,8 @@ import type { FailureRoute, OnErrorInput } from '../../src/types/workflow.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { Stage } from '../support/stage.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import { reaches } from '../support/reaches.ts'
 import { storedRun } from '../support/stored_run.ts'
-import { suspended } from './suspended.ts'
 
 /** Parses a date, and so refuses what it has parsed. */
 const shipment = vine.create({
@@ -144,7 +144,7 @@ onEach(KINDS, (kind) =>
       )
       const first = await app.work()
       const handle = await engine.start(MAIN, RAW, 'r')
-      await suspended(stage.store, 'r')
+      await reaches(stage.store, 'r', 'suspended')
       await first.stop()
       await app.work()
       await engine.signal('go')
@@ -217,7 +217,7 @@ onEach(KINDS, (kind) =>
       )
       const first = await app.work()
       const handle = await engine.start(MAIN, 1, 'r')
-      await suspended(stage.store, 'r')
+      await reaches(stage.store, 'r', 'suspended')
       await first.stop()
       await app.work()
       await engine.signal('go')
@@ -236,7 +236,7 @@ onEach(KINDS, (kind) =>
       registerRouted(before.engine, { routes: {}, body })
       await before.work()
       await before.engine.start(MAIN, 'seven', 'r')
-      await suspended(stage.store, 'r')
+      await reaches(stage.store, 'r', 'suspended')
       await before.close()
 
       const after = await stage.app()

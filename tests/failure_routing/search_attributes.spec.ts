@@ -9,7 +9,7 @@ import type { OnErrorInput } from '../../src/types/workflow.ts'
 import { Stage } from '../support/stage.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { suspended } from './suspended.ts'
+import { reaches } from '../support/reaches.ts'
 
 const MAIN = { name: 'main' }
 
@@ -102,7 +102,7 @@ onEach(KINDS, (kind) =>
       registerOn(first)
       await first.work()
       await first.engine.start(MAIN, null, 'r')
-      await suspended(stage.store, 'r')
+      await reaches(stage.store, 'r', 'suspended')
       const before = await first.engine.getRun('r')
       const due = '2030-01-31T00:00:00.000Z'
       const stored = { customer: 'acme', due, isPaid: false, total: 13 }

@@ -2,8 +2,8 @@ import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import { RouteCheck } from '../../src/maintenance/route_check.ts'
 import { Stage } from '../support/stage.ts'
-import type { LogCapture } from '../support/durable_app.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
+import type { LogCapture } from '../support/log_capture.ts'
 import { until } from '../support/until.ts'
 
 const fail = async () => {

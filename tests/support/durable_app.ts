@@ -8,15 +8,7 @@ import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import type { RunLogger } from '../../src/types/step.ts'
 import { cleanUp } from './clean_up.ts'
 import { DurableWorker, type WorkerParams } from '../../src/worker/worker.ts'
-
-/** Keeps what was logged, for assertions. */
-export class LogCapture implements RunLogger {
-  readonly lines: { level: string; args: unknown[] }[] = []
-  debug = (...args: unknown[]) => void this.lines.push({ level: 'debug', args })
-  info = (...args: unknown[]) => void this.lines.push({ level: 'info', args })
-  warn = (...args: unknown[]) => void this.lines.push({ level: 'warn', args })
-  error = (...args: unknown[]) => void this.lines.push({ level: 'error', args })
-}
+import { LogCapture } from './log_capture.ts'
 
 export interface AppParams {
   store?: Store

@@ -1,19 +1,15 @@
 import type { Store } from '../../src/contracts/store.ts'
-import { emptyDatabase, type DatabaseKind, type TestDatabase } from '../stores/databases.ts'
+import type { TestDatabase } from '../stores/databases.ts'
 import { cleanUp } from './clean_up.ts'
 import { type AppParams, DurableApp } from './durable_app.ts'
 
 /** The applications of one test, each with a connection of its own to one database. */
-export class DurableApps {
+export abstract class DurableApps {
   readonly database: TestDatabase
   #apps = new Set<DurableApp>()
 
-  private constructor(database: TestDatabase) {
+  protected constructor(database: TestDatabase) {
     this.database = database
-  }
-
-  static async on(kind: DatabaseKind): Promise<DurableApps> {
-    return new DurableApps(await emptyDatabase(kind))
   }
 
   /** An application that executes nothing yet. */

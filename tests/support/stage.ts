@@ -4,31 +4,30 @@ import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { DurableApp } from './durable_app.ts'
 import { DurableApps } from './durable_apps.ts'
-import type { DatabaseKind } from '../stores/databases.ts'
+import { type DatabaseKind, emptyDatabase, type TestDatabase } from '../stores/databases.ts'
 import { DyingProcesses } from './dying_processes.ts'
 
 export const CAP = 3
 
 /** One database, applications on it, and processes that die with its runs. */
-export class Stage {
+export class Stage extends DurableApps {
   readonly store: Store
   readonly dying: DyingProcesses
-  #apps: DurableApps
 
-  private constructor(apps: DurableApps, params: { store: Store; cap: number | null }) {
-    this.#apps = apps
+  private constructor(database: TestDatabase, params: { store: Store; cap: number | null }) {
+    super(database)
     this.store = params.store
     this.dying = new DyingProcesses(params.store, params)
   }
 
   static async on(kind: DatabaseKind, cap: number | null = CAP): Promise<Stage> {
-    const apps = await DurableApps.on(kind)
-    return new Stage(apps, { store: await apps.database.connect(), cap })
+    const database = await emptyDatabase(kind)
+    return new Stage(database, { store: await database.connect(), cap })
   }
 
   /** One process of an application. */
   app(options: GivenOptions = {}): Promise<DurableApp> {
-    return this.#apps.add({
+    return this.add({
       options: { maxRecoveryAttempts: CAP, pollMs: 20, idlePollMs: 50, ...options },
     })
   }
@@ -42,9 +41,5 @@ export class Stage {
   async handled(engine: WorkflowEngine, id = 'r'): Promise<WorkflowRun> {
     await engine.waitForRun(id)
     return engine.waitForRun(`dlq:${id}`)
-  }
-
-  close(): Promise<void> {
-    return this.#apps.close()
   }
 }

@@ -3,7 +3,7 @@ import type { WorkflowEngine } from '../../src/engine/engine.ts'
 import type { GivenOptions } from '../../src/options.ts'
 import type { DurableApp } from '../support/durable_app.ts'
 import { DurableApps } from '../support/durable_apps.ts'
-import type { DatabaseKind } from '../stores/databases.ts'
+import { type DatabaseKind, emptyDatabase } from '../stores/databases.ts'
 import { Connection } from '../support/connection.ts'
 import { Gate } from '../support/gate.ts'
 
@@ -21,26 +21,21 @@ export interface Application {
 }
 
 /** Applications on one database, as a test makes them. */
-export class Cluster {
-  #apps: DurableApps
+export class Cluster extends DurableApps {
   #applications: Application[] = []
 
-  private constructor(apps: DurableApps) {
-    this.#apps = apps
-  }
-
   static async on(kind: DatabaseKind): Promise<Cluster> {
-    return new Cluster(await DurableApps.on(kind))
+    return new Cluster(await emptyDatabase(kind))
   }
 
   /** A connection that no application uses. */
   store(): Promise<Store> {
-    return this.#apps.database.connect()
+    return this.database.connect()
   }
 
   async application(options: GivenOptions, trace?: (sql: string) => void): Promise<Application> {
-    const connection = new Connection(await this.#apps.database.connect(trace))
-    const app = await this.#apps.add({ store: connection.store, options })
+    const connection = new Connection(await this.database.connect(trace))
+    const app = await this.add({ store: connection.store, options })
     const gates = [new Gate(), new Gate(), new Gate()] as const
     app.engine.register('three', '1', async (ctx) => {
       for (const [index, gate] of gates.entries())
@@ -54,12 +49,12 @@ export class Cluster {
   }
 
   /** Stops every application, whatever became of its connection; nothing may be stranded then (P4). */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     for (const { connection, openAll } of this.#applications) {
       connection.restore()
       connection.thaw()
       openAll()
     }
-    await this.#apps.close()
+    await super.close()
   }
 }

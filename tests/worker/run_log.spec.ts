@@ -1,6 +1,6 @@
 import { test } from '@japa/runner'
 import { RunLog } from '../../src/worker/run_log.ts'
-import { LogCapture } from '../support/durable_app.ts'
+import { LogCapture } from '../support/log_capture.ts'
 
 const run = { runId: 'a', workflow: 'orders.ship', version: '1', namespace: 'default' }
 const error = { name: 'NoStock', message: 'none left\n  of 7', code: 'no_stock', stack: 'at' }

@@ -1,8 +1,8 @@
 import { test } from '@japa/runner'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { WorkerSession } from '../../src/worker/session.ts'
-import { LogCapture } from '../support/durable_app.ts'
 import { Connection } from '../support/connection.ts'
+import { LogCapture } from '../support/log_capture.ts'
 import { until } from '../support/until.ts'
 
 const LEASE_MS = 300
