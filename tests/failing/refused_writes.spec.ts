@@ -85,7 +85,9 @@ onEach(SQL_KINDS, (kind) =>
       assert.deepEqual(undone, [['first', 'one']])
     })
 
-    test('has failed even where the run of its handler cannot be stored either', async ({ assert }) => {
+    test('has failed even where the run of its handler cannot be stored either', async ({
+      assert,
+    }) => {
       engine.register('unstorable', '1', () => 'rescued')
       engine.register('main', '1', (ctx) => ctx.localStep('only', () => 'unstorable'), {
         onError: [{ workflow: 'unstorable' }],
