@@ -29,6 +29,32 @@ test.group('Logger of a run', () => {
     assert.deepEqual(parent.lines, [])
   })
 
+  test('of a body is bound to its run, and that of a step and of its compensation to the step too', async ({
+    assert,
+    cleanup,
+  }) => {
+    const parent = new Parent()
+    const app = new DurableApp({ logger: parent })
+    cleanup(() => app.close())
+    app.engine.register('saga', '1', async (ctx) => {
+      ctx.log.info('body')
+      await ctx.localStep('charge', ({ log }) => log.info('step'), {
+        compensate: (_, { log }) => log.info('undone'),
+      })
+      throw new Error('no')
+    })
+    await app.work()
+    await app.engine.start('saga', null, 'r1')
+    await app.engine.waitForRun('r1')
+    const run = { runId: 'r1', workflow: 'saga' }
+    const step = { ...run, step: 'charge' }
+    assert.deepEqual(parent.bound, [run, step, step])
+    assert.deepEqual(
+      parent.ofChildren.lines.map(({ args: [line] }) => line),
+      ['body', 'step', 'undone']
+    )
+  })
+
   test('is the application’s own where that has no children', ({ assert }) => {
     const log = new LogCapture()
     new BoundLogger(log, { runId: 'r1' }).warn('one')
