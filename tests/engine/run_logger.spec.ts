@@ -48,7 +48,8 @@ test.group('Logger of a run', () => {
     await app.engine.waitForRun('r1')
     const run = { runId: 'r1', workflow: 'saga' }
     const step = { ...run, step: 'charge' }
-    assert.deepEqual(parent.bound, [run, step, step])
+    const undone = { ...run, step: 'compensation of charge' }
+    assert.deepEqual(parent.bound, [run, step, undone])
     assert.deepEqual(
       parent.ofChildren.lines.map(({ args: [line] }) => line),
       ['body', 'step', 'undone']
