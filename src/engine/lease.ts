@@ -1,3 +1,6 @@
+import type { AbortError } from '../errors.ts'
+import { leaseLost } from './abort_reasons.ts'
+
 /** The right of this process to execute runs, as far as it can tell without asking the database. */
 export interface Lease {
   /** Instance id of the worker. */
@@ -8,8 +11,15 @@ export interface Lease {
   held(): Promise<boolean>
 }
 
-/** Whether a run may go on here, once that is certain: the lease is held, and nobody has taken the run away meanwhile. */
-export async function mayGoOn(lease: Lease, voided: AbortSignal): Promise<boolean> {
+/**
+ * Whether a run may go on here, once that is certain: the lease is held, and nobody has taken the run away meanwhile.
+ * Where the lease is lost, `discard` is called.
+ */
+export async function mayGoOn(
+  lease: Lease,
+  run: { voided: AbortSignal; discard: (reason: AbortError) => void }
+): Promise<boolean> {
   const isHeld = lease.isHeld || (await lease.held())
-  return isHeld && !voided.aborted
+  if (!isHeld) run.discard(leaseLost())
+  return isHeld && !run.voided.aborted
 }

@@ -1,31 +1,51 @@
 import { storedAttributes } from '../core/search_attributes.ts'
-import { RunContext, type ContextParams } from '../replay/context.ts'
+import { RunContext } from '../replay/context.ts'
+import type { Turn } from '../replay/turn.ts'
+import type { WorkflowCtx } from '../types/context.ts'
 import type { ExecutionParams } from './execution.ts'
 import { BoundLogger } from './run_logger.ts'
+import type { RunWriter } from './run_writer.ts'
 import { parse } from './schema.ts'
-import { currentScope } from './scope.ts'
-import type { StoreClock } from './store_clock.ts'
+import { currentScope, runInScope } from './scope.ts'
 
-/** The context of a run's body in this process. */
-export function contextOf(
+interface BodyParams {
+  turn: Turn
+  writer: RunWriter
+  /** Aborts when the run is not this process's to execute any more. */
+  voided: AbortSignal
+  /** Called with an error that nobody in the body handled. */
+  fail: (reason: unknown) => void
+}
+
+/** Has a turn run a body of its run, with its context and in its scope. */
+export function startBody(
+  body: (ctx: WorkflowCtx) => unknown,
+  process: ExecutionParams,
+  params: BodyParams
+): void {
+  const { turn, fail } = params
+  const ctx = contextOf(process, params)
+  const queried = (query: string) => turn.queried(query)
+  turn.start(() => runInScope({ kind: 'body', ctx, fail, queried }, () => body(ctx)))
+}
+
+function contextOf(
   { options, log, naming, registry, dispatcher }: ExecutionParams,
-  parts: Pick<ContextParams, 'turn' | 'run' | 'abortSignal'> & {
-    clock: StoreClock
-    /** Of the lease under which the body is executed at the moment. */
-    token: () => number
-  }
+  { turn, writer, voided }: BodyParams
 ): RunContext {
-  const { clock, token, ...rest } = parts
+  const { clock, row: run } = writer
   return new RunContext({
     ...naming,
-    ...rest,
+    turn,
+    run,
+    abortSignal: voided,
     maxPayloadBytes: options.maxPayloadBytes,
-    log: new BoundLogger(log, { runId: parts.run.id, workflow: parts.run.workflow }),
-    dispatching: dispatcher?.dispatching(token) ?? null,
+    log: new BoundLogger(log, { runId: run.id, workflow: run.workflow }),
+    // Of the lease under which the body is executed at the moment.
+    dispatching: dispatcher?.dispatching(() => writer.row.token) ?? null,
     now: () => clock.steady(),
     checkAttributes: async (values) => {
-      const { workflow, version } = parts.run
-      const schema = registry.workflow(workflow, version)?.searchAttributes
+      const schema = registry.workflow(run.workflow, run.version)?.searchAttributes
       return storedAttributes(await parse(schema, values, 'schema_validation'))
     },
     callingStep: () => {

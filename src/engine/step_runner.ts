@@ -9,8 +9,8 @@ import { type AbortError, E_UNKNOWN_STEP } from '../errors.ts'
 import type { Outcome, StepTask } from '../replay/operation.ts'
 import type { StepContext } from '../types/step.ts'
 import { stepTimeout, turnOver } from './abort_reasons.ts'
-import type { StepDefinition } from './definitions.ts'
-import { BoundLogger, type EngineLogger } from './run_logger.ts'
+import type { ExecutionParams } from './execution.ts'
+import { BoundLogger } from './run_logger.ts'
 import { parse } from './schema.ts'
 import { runInScope } from './scope.ts'
 
@@ -28,15 +28,11 @@ interface StepListener {
   ): void
 }
 
-export interface StepRunnerParams {
+interface StepRunnerParams extends Pick<ExecutionParams, 'log' | 'options' | 'registry'> {
   run: Pick<RunRow, 'id' | 'workflow'>
-  log: EngineLogger
-  maxPayloadBytes: number
-  step: (name: string) => StepDefinition | undefined
   listener: StepListener
   /** Whether another attempt may begin now: the run is still this process's to execute. */
   mayBegin: () => Promise<boolean>
-  jitter: () => number
 }
 
 type Attempted = { output: string } | { error: SerializedError }
@@ -52,8 +48,8 @@ export class StepRunner {
   #attempts = 0
   #isStopped = false
 
-  constructor(params: StepRunnerParams) {
-    this.#params = params
+  constructor(run: Pick<RunRow, 'id' | 'workflow'>, params: Omit<StepRunnerParams, 'run'>) {
+    this.#params = { ...params, run }
   }
 
   /** Begins a step. Its end, or the failure of an attempt, is told to the listener; a stopped runner begins nothing. */
@@ -101,19 +97,19 @@ export class StepRunner {
 
   /** Tells the listener what an attempt came to. How long to pause before the next one here; null = there is none. */
   #tell(task: StepTask, attempts: number, came: Attempted): number | null {
-    const { listener, maxPayloadBytes, jitter } = this.#params
+    const { listener, options } = this.#params
     const { seq } = task
     if ('output' in came) {
       listener.ended(seq, { status: 'completed', output: came.output }, attempts)
       return null
     }
     if (this.#isStopped || this.#abandoned.has(seq)) return null
-    const error = encodeError(came.error, { maxBytes: maxPayloadBytes })
+    const error = encodeError(came.error, { maxBytes: options.maxPayloadBytes })
     const decision = decideRetry({
       error: came.error,
       attempt: attempts,
       policy: this.#policyOf(task),
-      jitter: jitter(),
+      jitter: Math.random(),
     })
     if (decision.kind === 'give_up') {
       listener.ended(seq, { status: 'failed', error }, attempts)
@@ -140,7 +136,8 @@ export class StepRunner {
   }
 
   #policyOf(task: StepTask): RetryPolicy {
-    const defined = 'input' in task.work ? this.#params.step(task.name)?.options : undefined
+    const defined =
+      'input' in task.work ? this.#params.registry.step(task.name)?.options : undefined
     return retryPolicy({
       retries: task.call.retries ?? defined?.retries,
       backoffMs: task.call.backoffMs ?? defined?.backoffMs,
@@ -167,7 +164,7 @@ export class StepRunner {
     try {
       const value = await this.#limited(task, { running, failure, controller })
       const of = `step "${task.name}"`
-      const maxBytes = this.#params.maxPayloadBytes
+      const maxBytes = this.#params.options.maxPayloadBytes
       return { output: encode(value, { label: 'output', of, maxBytes }) }
     } catch (error) {
       return { error: serializeError(error) }
@@ -192,7 +189,7 @@ export class StepRunner {
     params: { running: Promise<unknown>; failure: Promise<never>; controller: AbortController }
   ): Promise<unknown> {
     const { running, failure, controller } = params
-    const definition = 'input' in task.work ? this.#params.step(task.name) : undefined
+    const definition = 'input' in task.work ? this.#params.registry.step(task.name) : undefined
     const timeoutMs = task.call.timeoutMs ?? definition?.options.timeoutMs
     if (timeoutMs === undefined) return Promise.race([running, failure])
     const timer = new AbortController()
@@ -215,7 +212,7 @@ export class StepRunner {
 
   async #call(task: StepTask, context: StepContext): Promise<unknown> {
     if ('local' in task.work) return task.work.local(context)
-    const definition = this.#params.step(task.name)
+    const definition = this.#params.registry.step(task.name)
     if (!definition)
       throw new E_UNKNOWN_STEP([
         task.name,

@@ -5,7 +5,7 @@ import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import type { LoadedRun } from '../contracts/store.ts'
-import { AbortError } from '../errors.ts'
+import type { AbortError } from '../errors.ts'
 import type { KnownChild } from '../replay/operation.ts'
 import { Turn, type TurnWants } from '../replay/turn.ts'
 import type { TurnFault } from '../replay/turn_state.ts'
@@ -17,10 +17,16 @@ import { blockedError } from './faults.ts'
 import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
 import { Outside } from './outside.ts'
-import { contextOf } from './run_context.ts'
+import { startBody } from './run_context.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
-import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
+
+/** What of a run is there once its body has begun here. */
+interface Begun {
+  turn: Turn
+  outside: Outside
+  end: BodyEnd
+}
 
 const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled'])
 
@@ -32,15 +38,10 @@ const CHILD_WAITS: ReadonlySet<string> = new Set(['child', 'all', 'all_settled']
 export class TurnRunner implements Resident {
   #params: ExecutionParams
   #writer: RunWriter
-  #turn!: Turn
-  #end!: BodyEnd
-  /** Why the body cannot have its input. */
-  #refusal: { error: unknown } | null = null
+  #begun: Begun | null = null
   #steps: StepRunner
   #voided = new AbortController()
   #wake = Promise.withResolvers<void>()
-  #outside!: Outside
-  #hasBegun = false
   #isDriven = false
   #isDraining = false
   #mustRelease = false
@@ -50,19 +51,15 @@ export class TurnRunner implements Resident {
   constructor(row: RunRow, params: ExecutionParams) {
     this.#params = params
     this.#writer = new RunWriter(row, params)
-    this.#steps = new StepRunner({
-      run: row,
-      log: params.log,
-      maxPayloadBytes: params.options.maxPayloadBytes,
-      step: (name) => params.registry.step(name),
-      mayBegin: async () => (await this.#holdsLease()) && !this.#isDraining,
-      jitter: Math.random,
+    this.#steps = new StepRunner(row, {
+      ...params,
+      mayBegin: async () => (await this.#mayGoOn()) && !this.#isDraining,
       listener: {
         ended: (seq, outcome, attempts) => {
-          if (this.#turn.isOver) this.#end.lateOutcome(seq, outcome)
-          else this.#turn.arrive(seq, outcome, attempts)
+          if (this.#begun?.turn.isOver) this.#begun.end.lateOutcome(seq, outcome)
+          else this.#begun?.turn.arrive(seq, outcome, attempts)
         },
-        attemptFailed: (seq, failure) => this.#turn.attemptFailed(seq, failure),
+        attemptFailed: (seq, failure) => this.#begun?.turn.attemptFailed(seq, failure),
       },
     })
   }
@@ -80,7 +77,7 @@ export class TurnRunner implements Resident {
   }
 
   get inboxLoaded(): number {
-    return this.#outside.inboxLoaded
+    return this.#begun?.outside.inboxLoaded ?? 0
   }
 
   /** Resolves when no function of a step of this run is at work any more. */
@@ -92,100 +89,88 @@ export class TurnRunner implements Resident {
     return row.token === this.row.token + 1 && !this.#voided.signal.aborted
   }
 
-  /** Begins from the history. Resolves to why the code of this build cannot, else to null. */
-  async #begin(loaded: LoadedRun): Promise<Error | null> {
-    const { store, news, events, registry, options, log } = this.#params
-    const reader = new ChildrenReader({
-      ...{ runId: this.row.id, store, log },
-      signal: this.#voided.signal,
-    })
-    const children = new Map<number, readonly KnownChild[]>()
-    for (const { seq, kind } of loaded.waits)
-      if (CHILD_WAITS.has(kind)) children.set(seq, await reader.states(seq))
+  /** Goes on under the lease of `row` until the run leaves this process. */
+  async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
+    this.#writer.row = row
+    this.#writer.clock.read(loaded.now)
+    if (this.#begun) return this.#execute(this.#begun, loaded)
+    const begun = (this.#begun = await this.#begin(loaded))
+    if (row.token === 1) this.#params.events.emit('run.started', this.#writer.facts)
+    const { registry } = this.#params
+    const body = await bodyOf(row, { input: loaded.input!, registry })
+    switch (body.kind) {
+      case 'missing':
+        return this.#writer.block({}, serializeError(body.error))
+      case 'refused':
+        return begun.end.refuseInput(body.error, { ...loaded, seenInbox: this.inboxLoaded })
+      case 'ready':
+        startBody(body.run, this.#params, {
+          ...{ turn: begun.turn, writer: this.#writer, voided: this.#voided.signal },
+          fail: (error) => this.#fail(begun.turn, error),
+        })
+        return this.#execute(begun, loaded)
+    }
+  }
+
+  /** From the history, up to the body. */
+  async #begin(loaded: LoadedRun): Promise<Begun> {
+    const { store, news, routing, options, log } = this.#params
     this.#historyCharacters = charactersOf(loaded.history)
     this.#steps.undone = loaded.undone
     const inboxLoaded = (loaded.inbox[0]?.no ?? this.row.inboxSeq + 1) - 1
-    this.#turn = new Turn({
-      history: loaded.history,
-      waits: loaded.waits,
-      children,
-      seenInbox: inboxLoaded,
+    const turn = await this.#turnOf(loaded, inboxLoaded)
+    const { signal } = this.#voided
+    if (signal.aborted) turn.discard()
+    else signal.addEventListener('abort', () => turn.discard())
+    const outside = new Outside({
+      ...{ runId: this.row.id, turn, store, news, log, inboxLoaded },
+      clock: this.#writer.clock,
+      idlePollMs: options.idlePollMs,
+    })
+    const end = new BodyEnd({
+      ...{ turn, routing, writer: this.#writer, steps: this.#steps },
+      maxPayloadBytes: options.maxPayloadBytes,
+      input: loaded.input!,
+    })
+    return { turn, outside, end }
+  }
+
+  async #turnOf({ history, waits }: LoadedRun, seenInbox: number): Promise<Turn> {
+    const { store, log } = this.#params
+    const { signal } = this.#voided
+    const reader = new ChildrenReader({ runId: this.row.id, store, log, signal })
+    const children = new Map<number, readonly KnownChild[]>()
+    for (const { seq, kind } of waits)
+      if (CHILD_WAITS.has(kind)) children.set(seq, await reader.states(seq))
+    return new Turn({
+      ...{ history, waits, children, seenInbox },
       macrotask: MACROTASK,
       monotonic: () => performance.now(),
       fetchOutcomes: (seq) => reader.outcomes(seq),
       onSettled: () => this.#onSettled(),
       notesStarts: isSuspectKey(this.row.claimKey),
     })
-    this.#outside = new Outside({
-      ...{ runId: this.row.id, turn: this.#turn, store, news, inboxLoaded },
-      clock: this.#writer.clock,
-      log: this.#params.log,
-      idlePollMs: options.idlePollMs,
-    })
-    this.#end = new BodyEnd({
-      turn: this.#turn,
-      writer: this.#writer,
-      steps: this.#steps,
-      routing: this.#params.routing,
-      maxPayloadBytes: options.maxPayloadBytes,
-      input: loaded.input!,
-    })
-    const { signal } = this.#voided
-    if (signal.aborted) this.#turn.discard()
-    else signal.addEventListener('abort', () => this.#turn.discard())
-    if (this.row.token === 1) events.emit('run.started', this.#writer.facts)
-    const ctx = contextOf(this.#params, {
-      turn: this.#turn,
-      run: this.row,
-      abortSignal: this.#voided.signal,
-      clock: this.#writer.clock,
-      token: () => this.row.token,
-    })
-    const body = await bodyOf(this.row, { input: loaded.input!, registry })
-    switch (body.kind) {
-      case 'missing':
-        return body.error
-      case 'refused':
-        this.#refusal = body
-        return null
-      case 'ready': {
-        const fail = (err: unknown) => {
-          if (this.#turn.isOver)
-            log.error(
-              { err, runId: this.row.id },
-              'A promise of a body was rejected after its turn'
-            )
-          else this.#turn.fail(err)
-        }
-        const queried = (query: string) => this.#turn.queried(query)
-        this.#turn.start(() =>
-          runInScope({ kind: 'body', ctx, fail, queried }, () => body.run(ctx))
-        )
-        return null
-      }
+  }
+
+  async #execute(begun: Begun, loaded: LoadedRun): Promise<TurnEnding> {
+    begun.outside.open(loaded, this.row.inboxSeq)
+    this.#isDriven = true
+    try {
+      return await this.#drive(begun)
+    } finally {
+      this.#isDriven = false
+      begun.outside.close()
+      this.#endStall()
     }
   }
 
-  /** Goes on under the lease of `row` until the run leaves this process. */
-  async run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
-    this.#writer.row = row
-    this.#writer.clock.read(loaded.now)
-    if (!this.#hasBegun) {
-      this.#hasBegun = true
-      const unable = await this.#begin(loaded)
-      if (unable) return this.#writer.block({}, serializeError(unable))
-    }
-    if (this.#refusal)
-      return this.#end.refuseInput(this.#refusal.error, { ...loaded, seenInbox: this.inboxLoaded })
-    this.#outside.open(loaded, row.inboxSeq)
-    this.#isDriven = true
-    try {
-      return await this.#drive()
-    } finally {
-      this.#isDriven = false
-      this.#outside.close()
-      this.#endStall()
-    }
+  /** An error that nobody in the body handled. */
+  #fail(turn: Turn, err: unknown): void {
+    if (!turn.isOver) return turn.fail(err)
+    this.#params.log.error(
+      { err, runId: this.row.id },
+      'A promise of a body was rejected after its turn'
+    )
   }
 
   /** Lets steps in flight finish and starts no further one, then hands the run back. */
@@ -216,7 +201,7 @@ export class TurnRunner implements Resident {
 
   /** A body that goes on while its run is suspended has awaited something foreign: the run is woken, to say so. */
   #reportFault(): void {
-    const { fault } = this.#turn
+    const fault = this.#begun?.turn.fault
     if (!fault || this.#voided.signal.aborted) return
     const { commits, log } = this.#params
     log.warn({ runId: this.row.id }, blockedError(fault).message)
@@ -225,66 +210,70 @@ export class TurnRunner implements Resident {
     })
   }
 
-  async #drive(): Promise<TurnEnding> {
+  async #drive(begun: Begun): Promise<TurnEnding> {
     for (;;) {
       await this.#wake.promise
       this.#endStall()
       this.#wake = Promise.withResolvers()
       if (this.#voided.signal.aborted) return 'lost'
-      const wants = this.#turn.take()
-      const ending = wants && (await this.#apply(wants))
+      const wants = begun.turn.take()
+      const ending = wants && (await this.#apply(begun, wants))
       if (ending) return ending
-      const isIdle = this.#steps.isIdle && !this.#turn.isBusy
-      if (this.#mustRelease || (this.#isDraining && isIdle)) return this.#handBack()
+      const isIdle = this.#steps.isIdle && !begun.turn.isBusy
+      if (this.#mustRelease || (this.#isDraining && isIdle)) return this.#handBack(begun)
     }
   }
 
-  async #apply(wants: TurnWants): Promise<TurnEnding | null> {
+  async #apply(begun: Begun, wants: TurnWants): Promise<TurnEnding | null> {
     const { state } = wants
     switch (state.kind) {
       case 'ended':
-        return this.#end.conclude(wants, state.outcome)
+        return begun.end.conclude(wants, state.outcome)
       case 'faulted':
         return this.#block(wants, state.fault)
       case 'parked':
-        return this.#park(wants, state.terms)
+        return this.#park(begun, wants, { kind: 'suspend', ...state.terms })
       case 'live':
-        return this.#goOn(wants, state.stalled)
+        return this.#goOn(begun, wants, state.stalled)
     }
   }
 
   async #park(
+    begun: Begun,
     wants: TurnWants,
-    terms: Omit<TurnEnd & { kind: 'suspend' }, 'kind'>
+    end: TurnEnd & { kind: 'suspend' }
   ): Promise<TurnEnding | null> {
-    const end = { kind: 'suspend' as const, ...terms }
     const answer = await this.#writer.write(wants, end)
-    if (answer.type !== 'committed') return this.#end.unwritten(wants, answer)
-    this.#written(wants)
+    if (answer.type !== 'committed') return begun.end.unwritten(wants, answer)
+    this.#written(begun.turn, wants)
     this.#reportFault()
     return this.#writer.ended(wants, end)
   }
 
-  async #goOn(wants: TurnWants, stalled: boolean): Promise<TurnEnding | null> {
+  async #goOn(
+    { turn, outside, end }: Begun,
+    wants: TurnWants,
+    stalled: boolean
+  ): Promise<TurnEnding | null> {
     if (hasWrites(wants)) {
       const answer = await this.#writer.write(wants, { kind: 'continue' })
-      if (answer.type !== 'committed') return this.#end.unwritten(wants, answer)
-      this.#written(wants)
-      this.#outside.reached(answer.inboxSeq)
+      if (answer.type !== 'committed') return end.unwritten(wants, answer)
+      this.#written(turn, wants)
+      outside.reached(answer.inboxSeq)
     }
     if (wants.starts.length > 0 && !this.#isDraining) {
-      if (!(await this.#holdsLease())) return 'lost'
+      if (!(await this.#mayGoOn())) return 'lost'
       if (!this.#isDraining) for (const task of wants.starts) this.#steps.start(task)
     }
-    this.#outside.arm()
+    outside.arm()
     this.#armStallTimer(stalled)
     return null
   }
 
   /** What may go out now goes out. The store's clock stands where the write found it. */
-  #written(wants: TurnWants): void {
+  #written(turn: Turn, wants: TurnWants): void {
     this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)
-    this.#turn.committed(wants.opened, this.#writer.clock.lastReading)
+    turn.committed(wants.opened, this.#writer.clock.lastReading)
     for (const { output, error } of wants.records)
       this.#historyCharacters += (output?.length ?? 0) + (error?.length ?? 0)
   }
@@ -296,19 +285,17 @@ export class TurnRunner implements Resident {
       : this.#writer.end(wants, this.#writer.failWith(error))
   }
 
-  /** False: the lease is gone, and with it the turn. */
-  async #holdsLease(): Promise<boolean> {
-    if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
-    this.discard(new AbortError('lease_lost', 'Another worker has the run'))
-    return false
+  #mayGoOn(): Promise<boolean> {
+    const discard = (reason: AbortError) => this.discard(reason)
+    return mayGoOn(this.#params.lease, { voided: this.#voided.signal, discard })
   }
 
   /** Uncounted; what is recorded stays, and steps that were to start or are still at work run again elsewhere. */
-  async #handBack(): Promise<TurnEnding> {
-    const wants = this.#turn.take()
-    if (wants && wants.state.kind !== 'live') return (await this.#apply(wants)) ?? 'lost'
+  async #handBack(begun: Begun): Promise<TurnEnding> {
+    const wants = begun.turn.take()
+    if (wants && wants.state.kind !== 'live') return (await this.#apply(begun, wants)) ?? 'lost'
     const ending = await this.#writer.end(wants ?? {}, { kind: 'release' })
-    if (wants && ending === 'released') this.#written(wants)
+    if (wants && ending === 'released') this.#written(begun.turn, wants)
     return ending
   }
 

@@ -6,7 +6,7 @@ import { isSuspectKey } from '../core/name.ts'
 import type { RunRow } from '../core/run.ts'
 import { decodeError, encodeError, serializeError } from '../core/serialized_error.ts'
 import { CANCELLED, isCancelled } from '../core/unwinding.ts'
-import { AbortError } from '../errors.ts'
+import type { AbortError } from '../errors.ts'
 import type { Compensable } from '../replay/compensables.ts'
 import type { Outcome } from '../replay/operation.ts'
 import { Turn } from '../replay/turn.ts'
@@ -15,10 +15,9 @@ import type { Execution, ExecutionParams } from './execution.ts'
 import { blockedError } from './faults.ts'
 import { mayGoOn } from './lease.ts'
 import { MACROTASK } from './macrotask.ts'
-import { contextOf } from './run_context.ts'
+import { startBody } from './run_context.ts'
 import { owedResults } from './owed_results.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
-import { runInScope } from './scope.ts'
 import { StepRunner } from './step_runner.ts'
 
 type Attempted =
@@ -46,13 +45,9 @@ export class Unwinder implements Execution {
   constructor(row: RunRow, params: ExecutionParams) {
     this.#params = params
     this.#writer = new RunWriter(row, params)
-    this.#steps = new StepRunner({
-      run: row,
-      log: params.log,
-      maxPayloadBytes: params.options.maxPayloadBytes,
-      step: (name) => params.registry.step(name),
-      mayBegin: async () => (await this.#holdsLease()) && !this.#isDraining,
-      jitter: Math.random,
+    this.#steps = new StepRunner(row, {
+      ...params,
+      mayBegin: async () => (await this.#mayGoOn()) && !this.#isDraining,
       listener: {
         ended: (_seq, outcome, attempts) =>
           this.#attempted.resolve({ kind: 'ended', outcome, attempts }),
@@ -108,6 +103,11 @@ export class Unwinder implements Execution {
     return this.#steps.quiet()
   }
 
+  #mayGoOn(): Promise<boolean> {
+    const discard = (reason: AbortError) => this.discard(reason)
+    return mayGoOn(this.#params.lease, { voided: this.#voided.signal, discard })
+  }
+
   /** Everything the body did that has a compensation, the latest first; or why that cannot be told. */
   async #replay(loaded: LoadedRun) {
     const body = await bodyOf(this.row, {
@@ -127,16 +127,10 @@ export class Unwinder implements Execution {
       onSettled: settled.resolve,
       isUnwinding: true,
     })
-    const ctx = contextOf(this.#params, {
-      turn,
-      run: this.row,
-      abortSignal: this.#voided.signal,
-      clock: this.#writer.clock,
-      token: () => this.row.token,
+    startBody(body.run, this.#params, {
+      ...{ turn, writer: this.#writer, voided: this.#voided.signal },
+      fail: () => {},
     })
-    const queried = (query: string) => turn.queried(query)
-    const scope = { kind: 'body' as const, ctx, fail: () => {}, queried }
-    turn.start(() => runInScope(scope, () => body.run(ctx)))
     await settled.promise
     const { fault } = turn
     const compensables = turn.compensables({ ofUnrecorded: isCancelled(this.row) })
@@ -181,7 +175,7 @@ export class Unwinder implements Execution {
       const answer = await this.#writer.write({ opened }, { kind: 'continue' })
       if (answer.type !== 'committed') return this.#writer.unwritten(answer)
     }
-    if (!(await this.#holdsLease())) return 'lost'
+    if (!(await this.#mayGoOn())) return 'lost'
     const startedAt = performance.now()
     const attempted = await this.#attempt({ ...compensable.task, seq, attempts })
     if (attempted === null) return this.#writer.end({}, { kind: 'release' })
@@ -235,13 +229,6 @@ export class Unwinder implements Execution {
   ): Promise<TurnEnding> {
     const end = { kind: 'suspend' as const, needs: null, ...time }
     return this.#writer.end({ opened, seenInbox: this.#seenInbox }, end)
-  }
-
-  /** False: the lease is gone. */
-  async #holdsLease(): Promise<boolean> {
-    if (await mayGoOn(this.#params.lease, this.#voided.signal)) return true
-    this.discard(new AbortError('lease_lost', 'Another worker has the run'))
-    return false
   }
 
   async #conclude(row: RunRow, loaded: LoadedRun): Promise<TurnEnding> {
