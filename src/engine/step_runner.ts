@@ -123,15 +123,14 @@ export class StepRunner {
 
   /** The last failure of a step reaches its body; those before it would be seen by nobody. */
   #logFailure(
-    { name, seq }: StepTask,
+    { name }: StepTask,
     failure: { attempts: number; error: SerializedError; retryIn: number }
   ): void {
     const { log, run } = this.#params
     const { attempts: attempt, error, retryIn } = failure
-    const what = seq < 0 ? 'Compensation of step' : 'Step'
     log.warn(
       { runId: run.id, workflow: run.workflow, step: name, attempt, err: error },
-      `${what} "${name}" of ${run.id} has failed, attempt ${attempt}; the next one in ${Math.round(retryIn)} ms: ${errorLine(error)}`
+      `Step "${name}" of ${run.id} has failed, attempt ${attempt}; the next one in ${Math.round(retryIn)} ms: ${errorLine(error)}`
     )
   }
 

@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import { defineStep } from '../../src/step.ts'
 import { BoundLogger, type EngineLogger } from '../../src/engine/run_logger.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { LogCapture } from '../support/log_capture.ts'
@@ -91,5 +92,31 @@ test.group('Failed attempts', () => {
       assert.containSubset(facts, { err: { message: `no ${attempt}` } })
       assert.match(String(line), new RegExp(`^Step "call" of r1 .*Error: no ${attempt}$`))
     }
+  })
+
+  test('one of a compensation names what undoes: the step, or the function by what it undoes', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp()
+    cleanup(() => app.close())
+    const undo = (attempt: number) => {
+      if (attempt === 1) throw new Error('not yet')
+    }
+    const refund = defineStep('run_logger.refund', (_: number, { attempt }) => undo(attempt), {
+      backoffMs: 1,
+    })
+    app.engine.register('saga', '1', async (ctx) => {
+      await ctx.localStep('charge', () => 1, { compensate: refund })
+      await ctx.localStep('reserve', () => 2, { compensate: (_, { attempt }) => undo(attempt) })
+      throw new Error('no')
+    })
+    await app.work()
+    await app.engine.start('saga', null, 'r1')
+    await app.engine.waitForRun('r1')
+    const lines = app.log.lines.filter(({ level }) => level === 'warn').map(({ args }) => args[1])
+    assert.lengthOf(lines, 2)
+    assert.match(String(lines[0]), /^Step "compensation of reserve" of r1 has failed, attempt 1;/)
+    assert.match(String(lines[1]), /^Step "run_logger\.refund" of r1 has failed, attempt 1;/)
   })
 })
