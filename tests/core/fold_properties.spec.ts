@@ -4,7 +4,7 @@ import { foldBatch } from '../../src/core/fold.ts'
 import type { Plan } from '../../src/core/plan.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { CLAIM_KEY } from '../../src/testing/conformance/writes.ts'
+import { CLAIM_KEY, newWorker } from '../../src/testing/conformance/writes.ts'
 import { BatchWriter, contentsOf, endedRuns, placesOf } from './batch_writer.ts'
 import { RandomSource } from './random_source.ts'
 
@@ -25,7 +25,7 @@ class Twins {
   constructor(seed: number, options: { hasInterventions: boolean }) {
     this.random = new RandomSource(seed)
     this.writer = new BatchWriter(this.random, this.whole, options)
-    const worker = { instance: 'w1', name: 'w1', leaseMs: 1e9, descriptor: '{}', takeOver: false }
+    const worker = newWorker('w1', { leaseMs: 1e9 })
     for (const { workers } of [this.whole, this.single]) workers.register(worker, 0)
   }
 

@@ -1,10 +1,8 @@
 import { test } from '@japa/runner'
 import type { Write } from '../../src/core/change_set.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
-import { CLAIM_KEY, start } from '../../src/testing/conformance/writes.ts'
+import { CLAIM_KEY, newWorker, start } from '../../src/testing/conformance/writes.ts'
 import { type CrashMoment, crashingStore } from '../../src/testing/crash_store.ts'
-
-const WORKER = { instance: 'w1', name: 'w', leaseMs: 30_000, descriptor: '{}', takeOver: true }
 
 test.group('Crashing store', () => {
   /** A store that dies at its second write, which stores the run `r2`; and what was seen at its death. */
@@ -46,7 +44,7 @@ test.group('Crashing store', () => {
     const crashing = crashingStore(new MemoryStore(), { point: null })
     const { store } = crashing
     const claim = () => store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 5 })
-    await store.registerWorker(WORKER)
+    await store.registerWorker(newWorker('w1'))
     assert.equal(crashing.writes, 1)
     await store.renewWorker('w1')
     await store.recoverExpired()

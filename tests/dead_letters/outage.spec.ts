@@ -1,8 +1,9 @@
 import { test } from '@japa/runner'
 import { DurableApp } from '../support/durable_app.ts'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
-import { PostgresProxy } from '../stores/postgres_proxy.ts'
-import { connectTo, SERVER, SKIPPED } from '../stores/postgres_server.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
+import { proxiedStore } from '../stores/proxied_store.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { Gate } from '../support/gate.ts'
 import { until } from '../support/until.ts'
 
@@ -10,40 +11,31 @@ const OPTIONS = { leaseMs: 900, pollMs: 20, idlePollMs: 50, maxRecoveryAttempts:
 
 test.group('PostgreSQL away for longer than every lease', (group) => {
   let database: PostgresDatabase
-  let proxy: PostgresProxy
-  let close: (() => Promise<unknown>)[] = []
-
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    proxy = await PostgresProxy.start(SERVER)
-    return async () => {
-      proxy.up()
-      for (const one of close.splice(0)) await one()
-      await proxy.stop()
-      await database.remove()
-    }
+  let close: (() => unknown)[]
+  usePostgres(group, async (created) => {
+    database = created
+    close = []
+    return () => cleanUp(...close)
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
-  /** An application whose only way to the database is through the proxy, with a run `id` in a step. */
+  /** An application whose only way to the database is through a proxy, with a run `id` in a step. */
   async function inAStep(id: string) {
-    const db = connectTo(database.name, proxy.address)
-    const store = await database.store({ db, busyLimitMs: 1_000 })
+    const { store, proxy, end } = await proxiedStore(database, { busyLimitMs: 1_000 })
     const app = new DurableApp({ store, options: OPTIONS })
     const gate = new Gate()
     const ref = app.engine.register(id, '1', (ctx) =>
       ctx.localStep('wait', ({ signal }) => gate.pass(signal))
     )
-    close.push(async () => {
-      gate.open()
-      await app.close()
-      await db.manager.closeAll()
-    })
+    close.push(
+      () => proxy.up(),
+      () => gate.open(),
+      () => app.close(),
+      () => end()
+    )
     await app.work({ name: id })
     await app.engine.start(ref, null, id)
     await gate.reached()
-    return { app, gate }
+    return { proxy, gate }
   }
 
   test('DL-10: three times over, no run is counted, and each goes on in its own process (P9)', async ({
@@ -52,12 +44,12 @@ test.group('PostgreSQL away for longer than every lease', (group) => {
     const direct = await database.store()
     const both = [await inAStep('a'), await inAStep('b')]
     for (let outage = 0; outage < 3; outage++) {
-      proxy.down()
+      for (const { proxy } of both) proxy.down()
       await until(async () => {
         const [now, workers] = await Promise.all([direct.now(), direct.listWorkers()])
         return workers.every((worker) => worker.until < now)
       })
-      proxy.up()
+      for (const { proxy } of both) proxy.up()
       await until(async () => {
         const [now, workers] = await Promise.all([direct.now(), direct.listWorkers()])
         return workers.every((worker) => worker.until > now)

@@ -1,10 +1,9 @@
 import { test } from '@japa/runner'
-import { dispatched, startLeased, turn } from '../../src/testing/conformance/writes.ts'
+import { dispatched, newWorker, startLeased, turn } from '../../src/testing/conformance/writes.ts'
 import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, untilWaiting } from '../stores/postgres_gate.ts'
 import { usePostgres } from '../stores/postgres_group.ts'
 
-const LEASE_MS = 30_000
 /** Longer than any test takes to let go of what recovery waits for. */
 const LOCK_MS = 10_000
 
@@ -17,11 +16,11 @@ test.group('Parking beside others (PostgreSQL)', (group) => {
   /** Recovery waits for the lock on a run, which a writer holds that does `before` and then lets go. */
   async function recoveredAfter(before: (holder: Holder) => Promise<unknown>) {
     const store = await database.store({ lockMs: LOCK_MS })
-    const worker = { instance: 'w1', name: 'w1', leaseMs: LEASE_MS, descriptor: '{}' }
-    await store.registerWorker({ ...worker, takeOver: false })
+    const worker = newWorker('w1')
+    await store.registerWorker(worker)
     await store.commit([startLeased('r')])
     await store.commit([turn({ id: 'r', token: 1 }, { opened: [dispatched(0)] })])
-    await store.advanceClock(LEASE_MS)
+    await store.advanceClock(worker.leaseMs)
     const holder = await Holder.begin(database)
     await holder.lockRun('r')
     const recovered = store.recoverExpired()

@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
-import { SKIPPED } from '../stores/postgres_server.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
+import { cleanUp } from '../support/clean_up.ts'
 import { Connection } from '../support/connection.ts'
 import { Gate } from '../support/gate.ts'
 import { DurableApp } from '../support/durable_app.ts'
@@ -15,17 +16,16 @@ test.group('Two applications on PostgreSQL', (group) => {
   /** Only starts them, sends to them and waits for them. */
   let asking: DurableApp
   let asked: Connection
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
+  usePostgres(group, async (created) => {
+    database = created
     working = new DurableApp({ store: await database.store(), options: OPTIONS })
     asked = new Connection(await database.store())
     asking = new DurableApp({ store: asked.store, options: OPTIONS })
-    return async () => {
-      await Promise.all([working.close(), asking.close()])
-      await database.remove()
-    }
+    return () =>
+      cleanUp(
+        () => working.close(),
+        () => asking.close()
+      )
   })
 
   test('a run that one starts is executed by the other, which tells its end', async ({

@@ -3,7 +3,7 @@ import { encodeError } from '../../src/core/serialized_error.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
-import { record, sleep, turn } from '../../src/testing/conformance/writes.ts'
+import { newWorker, record, sleep, turn } from '../../src/testing/conformance/writes.ts'
 import { rowOf } from '../support/run_row.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Gate } from '../support/gate.ts'
@@ -312,8 +312,7 @@ onEach(KINDS, (kind) =>
         ['w1', { records: [record(0, { name: 'a' })], end: UNWIND }],
         ['w2', { opened: [{ ...sleep(-1, 0), kind: 'compensation', name: 'a', dueIn: null }] }],
       ] as const) {
-        const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
-        await store.registerWorker({ instance, name: instance, ...lease })
+        await store.registerWorker(newWorker(instance, { leaseMs: 1_000 }))
         const [row] = await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 })
         await store.commit([turn(row!, changes)])
         await engine.advanceClock(2_000)

@@ -1,9 +1,9 @@
 import { test } from '@japa/runner'
-import { claimKeyOf, CLAIM_KEY } from '../../src/testing/conformance/writes.ts'
+import { CLAIM_KEY, claimKeyOf, newWorker } from '../../src/testing/conformance/writes.ts'
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { deadlocks } from '../stores/postgres_gate.ts'
 import { SKIPPED } from '../stores/postgres_server.ts'
-import { TestProcess } from '../stores/sqlite_child.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 
 const PROCESSES = 8
 const ROUNDS = 60
@@ -18,30 +18,29 @@ test.group('PostgreSQL under several processes', (group) => {
 
   test('eight processes write the same runs without a deadlock, and each is started, claimed and ended once', async ({
     assert,
+    cleanup,
   }) => {
     const script = new URL('./postgres_writer.ts', import.meta.url)
     const names = Array.from({ length: PROCESSES }, (_, index) => `w${index}`)
     const processes = names.map(
-      (name) => new TestProcess(script, [database.name, name, String(ROUNDS)])
+      (name) => new ForkedProcess(script, [database.name, name, String(ROUNDS)])
     )
-    for (const one of processes) assert.equal(await one.line(), 'ready')
-    for (const one of processes) one.say('go')
-    const reports = await Promise.all(processes.map((one) => one.line()))
-    assert.deepEqual(
-      await Promise.all(processes.map((one) => one.ended())),
-      names.map(() => 0)
-    )
-    const done = reports.map((report) => JSON.parse(report ?? '{}'))
-    const sum = (key: string) => done.reduce((total, report) => total + report[key], 0)
+    cleanup(async () => void (await Promise.all(processes.map((one) => one.kill()))))
+    for (const one of processes) assert.equal(await one.heard(), 'ready')
+    for (const one of processes) one.tell('go')
+    const reports = await Promise.all(processes.map((one) => one.heard()))
+    await Promise.all(processes.map((one) => one.ended()))
+    for (const one of processes) assert.equal(one.exitCode, 0, one.output)
+    const done = reports as Record<string, number>[]
+    const sum = (key: string) =>
+      done.reduce((total, report) => total + (report[key] ?? Number.NaN), 0)
     assert.equal(sum('started'), ROUNDS + 1 + PROCESSES * ROUNDS)
     assert.deepEqual([sum('lost'), sum('refused')], [0, 0])
     assert.equal(sum('committed'), sum('claimed'))
     assert.equal(await deadlocks(database), 0)
 
     const store = await database.store()
-    await store.registerWorker({
-      ...{ instance: 'last', name: 'last', leaseMs: 30_000, descriptor: '{}', takeOver: false },
-    })
+    await store.registerWorker(newWorker('last'))
     assert.deepEqual(await store.findStranded(), [])
     const [counts] = await database.query(
       `select count(*) filter (where status = 'running')::integer as running,

@@ -8,6 +8,7 @@ import {
   claimKeyOf,
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signal,
@@ -37,9 +38,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
       [one, 'w1'],
       [other, 'w2'],
     ] as const)
-      await store.registerWorker({
-        ...{ instance, name: instance, leaseMs: 30_000, descriptor: '{}', takeOver: false },
-      })
+      await store.registerWorker(newWorker(instance))
   })
 
   async function held(run: string): Promise<Holder> {
@@ -132,9 +131,7 @@ test.group('PostgreSQL interleavings, forced', (group) => {
     await one.commit(['a', 'b', 'c'].map((id) => startLeased(id)))
     await one.advanceClock(30_000)
     await one.recoverExpired()
-    await one.registerWorker({
-      ...{ instance: 'w3', name: 'w3', leaseMs: 30_000, descriptor: '{}', takeOver: false },
-    })
+    await one.registerWorker(newWorker('w3'))
     const holder = await held('b')
     const commit = one.commit([
       turn({ id: 'a', token: 1 }, { end: COMPLETE }),

@@ -1,13 +1,11 @@
 import { test } from '@japa/runner'
 import type { ChangeSet } from '../../src/core/change_set.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
-import { signalSend } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from '../stores/postgres_database.ts'
+import { newWorker, signalSend } from '../../src/testing/conformance/writes.ts'
+import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, settled, untilWaiting } from '../stores/postgres_gate.ts'
-import { SKIPPED } from '../stores/postgres_server.ts'
+import { usePostgres } from '../stores/postgres_group.ts'
 import { Family } from './family.ts'
-
-const LEASE_MS = 30_000
 
 type Actor = 'the parent suspends' | 'a child ends' | 'its owner is found lost'
 
@@ -31,27 +29,15 @@ test.group('PostgreSQL: a parent of many children', (group) => {
   /** Of the process that has the parent, of one that has its children, and of one that recovers. */
   let stores: { parent: LucidStore; children: LucidStore; rescuer: LucidStore }
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (created) => {
+    database = created
     const [parent, children, rescuer] = [
       await database.store(),
       await database.store(),
       await database.store(),
     ]
     stores = { parent, children, rescuer }
-    return () => database.clear()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
-
-  function register(store: LucidStore, name: string, options: { isCounted?: boolean } = {}) {
-    const worker = { instance: name, name, leaseMs: LEASE_MS, descriptor: '{}', takeOver: false }
-    return store.registerWorker({ ...worker, ...options })
-  }
 
   async function write(store: LucidStore, changes: ChangeSet): Promise<void> {
     const { answers } = await store.commit([changes])
@@ -66,8 +52,8 @@ test.group('PostgreSQL: a parent of many children', (group) => {
   /** The actors wait for the parent's row in this order, and then all go on; the rest follows without a race. */
   async function play(id: string, params: { order: Actor[] } & Variant) {
     const family = new Family(id)
-    await register(stores.parent, 'w1', params)
-    await register(stores.children, 'w2')
+    await stores.parent.registerWorker(newWorker('w1', { isCounted: params.isCounted }))
+    await stores.children.registerWorker(newWorker('w2'))
     await family.begin(stores.parent)
     const [first, second, third, ...running] = await family.claimChildren(stores.children, 'w2')
     if (!first || !second || !third) throw new Error('There are no children')
@@ -94,7 +80,7 @@ test.group('PostgreSQL: a parent of many children', (group) => {
     await holder.rollback()
     await Promise.all(acting)
     const stranded = await stores.rescuer.findStranded()
-    await register(stores.rescuer, 'w3')
+    await stores.rescuer.registerWorker(newWorker('w3'))
     await family.playOut(stores.rescuer, { owner: 'w3', running })
     const end = await stores.rescuer.getRun(id)
     return { stranded, status: end?.status }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import type { RunRow } from '../../src/core/run.ts'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import {
@@ -5,6 +7,7 @@ import {
   claimKeyOf,
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signalSend,
@@ -15,17 +18,16 @@ import {
 } from '../../src/testing/conformance/writes.ts'
 import { connectTo, SERVER } from '../stores/postgres_server.ts'
 
-/** Starts, claims and ends runs, parents with children among them, as fast as it can, and counts them as JSON. */
+/** Starts, claims and ends runs, parents with children among them, as fast as it can, and counts them. */
 const [, , database = '', name = '', count = '0', port = ''] = process.argv
 const db = connectTo(database, port === '' ? SERVER : { ...SERVER, port: Number(port) })
 const store = new LucidStore({ db })
 await store.open()
-await store.registerWorker({
-  ...{ instance: name, name, leaseMs: 30_000, descriptor: '{}', takeOver: false },
-})
+await store.registerWorker(newWorker(name))
 const done = { started: 0, claimed: 0, committed: 0, lost: 0, refused: 0 }
-console.log('ready')
-await new Promise((resolve) => process.stdin.once('data', resolve))
+flushCompileCache()
+process.send?.('ready')
+await once(process, 'message')
 
 /** A parent starts two children at its first turn, and ends at its second. */
 function turnOf(row: RunRow) {
@@ -64,7 +66,7 @@ for (let index = 0; index < Number(count); index++) {
   if (index % 20 === 0) await store.renewWorker(name)
 }
 await store.removeWorker(name)
-console.log(JSON.stringify(done))
+process.send?.(done)
 await store.close()
 await db.manager.closeAll()
-process.stdin.destroy()
+process.disconnect()

@@ -6,8 +6,8 @@ import {
   record,
   turn,
 } from '../../src/testing/conformance/writes.ts'
-import { TestProcess } from '../stores/sqlite_child.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 
 const PROCESSES = 4
 const ROUNDS = 200
@@ -21,19 +21,22 @@ test.group('SQLite under several processes', (group) => {
 
   test('four processes that write as fast as they can are never refused, and each run is started, claimed and ended once', async ({
     assert,
+    cleanup,
   }) => {
     const script = new URL('./sqlite_writer.ts', import.meta.url)
     const names = Array.from({ length: PROCESSES }, (_, index) => `w${index}`)
     const processes = names.map(
-      (name) => new TestProcess(script, [database.file, name, String(ROUNDS)])
+      (name) => new ForkedProcess(script, [database.file, name, String(ROUNDS)])
     )
-    for (const one of processes) assert.equal(await one.line(), 'ready')
-    for (const one of processes) one.say('go')
-    const reports = await Promise.all(processes.map((one) => one.line()))
-    assert.deepEqual(await Promise.all(processes.map((one) => one.ended())), [0, 0, 0, 0])
-
-    const done = reports.map((report) => JSON.parse(report ?? '{}'))
-    const sum = (key: string) => done.reduce((total, report) => total + report[key], 0)
+    cleanup(async () => void (await Promise.all(processes.map((one) => one.kill()))))
+    for (const one of processes) assert.equal(await one.heard(), 'ready')
+    for (const one of processes) one.tell('go')
+    const reports = await Promise.all(processes.map((one) => one.heard()))
+    await Promise.all(processes.map((one) => one.ended()))
+    for (const one of processes) assert.equal(one.exitCode, 0, one.output)
+    const done = reports as Record<string, number>[]
+    const sum = (key: string) =>
+      done.reduce((total, report) => total + (report[key] ?? Number.NaN), 0)
     const runs = ROUNDS / 2 + (PROCESSES * ROUNDS) / 2
     assert.equal(sum('started'), runs)
     assert.equal(sum('lost'), 0)

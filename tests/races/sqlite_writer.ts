@@ -1,18 +1,26 @@
+import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
-import { CLAIM_KEY, COMPLETE, record, start, turn } from '../../src/testing/conformance/writes.ts'
+import {
+  CLAIM_KEY,
+  COMPLETE,
+  newWorker,
+  record,
+  start,
+  turn,
+} from '../../src/testing/conformance/writes.ts'
 import { connectTo } from '../stores/sqlite_database.ts'
 
-/** Starts, claims and ends runs as fast as it can, and says how many of each as JSON. */
+/** Starts, claims and ends runs as fast as it can, and says how many of each. */
 const [, , file = '', name = '', count = '0'] = process.argv
 const db = connectTo(file)
 const store = new LucidStore({ db })
 await store.open()
-await store.registerWorker({
-  ...{ instance: name, name, leaseMs: 30_000, descriptor: '{}', takeOver: false },
-})
+await store.registerWorker(newWorker(name))
 const done = { started: 0, claimed: 0, committed: 0, lost: 0 }
-console.log('ready')
-await new Promise((resolve) => process.stdin.once('data', resolve))
+flushCompileCache()
+process.send?.('ready')
+await once(process, 'message')
 
 for (let index = 0; index < Number(count); index++) {
   // Half of the ids are asked for by every process, of which one gets each.
@@ -32,7 +40,7 @@ for (let index = 0; index < Number(count); index++) {
   if (index % 20 === 0) await store.renewWorker(name)
 }
 await store.removeWorker(name)
-console.log(JSON.stringify(done))
+process.send?.(done)
 await store.close()
 await db.manager.closeAll()
-process.stdin.destroy()
+process.disconnect()

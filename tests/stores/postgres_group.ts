@@ -5,7 +5,7 @@ import { SKIPPED } from './postgres_server.ts'
 
 /**
  * Gives the tests of a group one PostgreSQL database, which each of them finds empty. `begin` is called before each test,
- * and what it may resolve to when the test is over and the stores are closed. Skips the tests where no server answers.
+ * and what it may resolve to when the test is over, before whatever is left of the stores is closed. Skips the tests where no server answers.
  */
 export function usePostgres(
   group: Group,
@@ -22,8 +22,8 @@ export function usePostgres(
     const end = await begin(database)
     return () =>
       cleanUp(
-        () => database.clear(),
-        () => end?.()
+        () => end?.(),
+        () => database.clear()
       )
   })
 }

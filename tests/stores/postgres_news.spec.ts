@@ -5,6 +5,7 @@ import {
   CLAIM_KEY,
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signal,
@@ -16,9 +17,13 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from './postgres_database.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
+import { usePostgres } from './postgres_group.ts'
 import { PostgresProxy } from './postgres_proxy.ts'
-import { connectTo, SERVER, SKIPPED } from './postgres_server.ts'
+import { connectTo } from './postgres_server.ts'
+
+/** Of one stable name, whose runs each instance takes over. */
+const NAMED = { name: 'a', takeOver: true }
 
 type Told = Record<'due' | 'inbox' | 'ended', string[]> | 'anything'
 
@@ -60,31 +65,17 @@ class Ear {
 }
 
 test.group('PostgreSQL notifications', (group) => {
-  let database: PostgresDatabase
   let one: LucidStore
   let other: LucidStore
   let ear: Ear
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (database) => {
     one = await database.store()
     other = await database.store()
     ear = new Ear(other)
-    await register(one, 'w1')
-    await register(other, 'w2')
-    return () => database.clear()
+    await one.registerWorker(newWorker('w1'))
+    await other.registerWorker(newWorker('w2'))
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
-
-  function register(store: LucidStore, instance: string) {
-    const lease = { leaseMs: 30_000, descriptor: '{}', takeOver: false }
-    return store.registerWorker({ instance, name: instance, ...lease })
-  }
 
   test('a run that is due is told to others with its key, and not to ourselves', async ({
     assert,
@@ -189,16 +180,11 @@ test.group('PostgreSQL behind a transaction pooler', (group) => {
   let database: PostgresDatabase
   let proxy: PostgresProxy
 
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    proxy = await PostgresProxy.start(SERVER, { isPooler: true })
-    return async () => {
-      await database.remove()
-      await proxy.stop()
-    }
+  usePostgres(group, async (created) => {
+    database = created
+    proxy = await PostgresProxy.start(database.server, { isPooler: true })
+    return () => proxy.stop()
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   /** An application with the pooler as its connection, and a direct one. */
   function application() {
@@ -209,8 +195,7 @@ test.group('PostgreSQL behind a transaction pooler', (group) => {
   }
 
   async function work(store: LucidStore) {
-    const worker = { instance: 'w1', name: 'a', leaseMs: 30_000, descriptor: '{}', takeOver: true }
-    await store.registerWorker(worker)
+    await store.registerWorker(newWorker('w1', NAMED))
     await store.commit([startLeased('r1'), start('r2')])
     await store.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 1 })
     const { answers } = await store.commit([
@@ -232,11 +217,11 @@ test.group('PostgreSQL behind a transaction pooler', (group) => {
     assert.deepEqual([...proxy.names], [])
     assert.isNotNull(await store.lockName('a'))
     assert.isNotNull(await store.lockName('a'))
-    const again = { name: 'a', leaseMs: 30_000, descriptor: '{}', takeOver: true }
-    assert.deepEqual(await store.registerWorker({ instance: 'w2', ...again }), { takenOver: 0 })
+    const again = (instance: string) => store.registerWorker(newWorker(instance, NAMED))
+    assert.deepEqual(await again('w2'), { takenOver: 0 })
     assert.isTrue(await store.renewWorker('w1'))
     await store.advanceClock(30_000)
-    assert.deepEqual(await store.registerWorker({ instance: 'w3', ...again }), { takenOver: 1 })
+    assert.deepEqual(await again('w3'), { takenOver: 1 })
     await store.close()
     await db.manager.closeAll()
   })

@@ -7,6 +7,7 @@ import {
   CLAIM_KEY,
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signal,
@@ -28,8 +29,6 @@ import type { PostgresProxy } from './postgres_proxy.ts'
 import { connectTo } from './postgres_server.ts'
 import { proxiedStore } from './proxied_store.ts'
 
-const WORKER = { name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false }
-
 test.group('PostgreSQL when connections are lost', (group) => {
   let database: PostgresDatabase
   let proxy: PostgresProxy
@@ -43,7 +42,7 @@ test.group('PostgreSQL when connections are lost', (group) => {
     const proxied = await proxiedStore(database, { busyLimitMs: 1_000 })
     ;({ proxy, store } = proxied)
     direct = await database.store()
-    await direct.registerWorker({ instance: 'w1', ...WORKER })
+    await direct.registerWorker(newWorker('w1'))
     return () => proxied.end()
   })
 

@@ -3,13 +3,14 @@ import {
   CLAIM_KEY,
   COMPLETE,
   newRun,
+  newWorker,
   record,
   signal,
   start,
   startLeased,
   turn,
 } from '../../src/testing/conformance/writes.ts'
-import { TestProcess } from './sqlite_child.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 import { PostgresDatabase } from './postgres_database.ts'
 import { settled } from './postgres_gate.ts'
 import { findBinaries, PostgresInstance } from './postgres_instance.ts'
@@ -42,9 +43,7 @@ test.group('PostgreSQL server of its own', (group) => {
     assert,
   }) => {
     const store = await database.store()
-    await store.registerWorker({
-      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
-    })
+    await store.registerWorker(newWorker('w1'))
     const step = (id: string, seq: number) => turn({ id, token: 1 }, { records: [record(seq)] })
     const end = (id: string, seq: number) =>
       turn({ id, token: 1 }, { records: [record(seq)], end: COMPLETE })
@@ -85,9 +84,7 @@ test.group('PostgreSQL server of its own', (group) => {
     const written = await Promise.all(
       stores.map(async (store, index) => {
         const owner = `w${index}`
-        await store.registerWorker({
-          ...{ instance: owner, name: owner, leaseMs: 30_000, descriptor: '{}', takeOver: false },
-        })
+        await store.registerWorker(newWorker(owner))
         await store.commit([{ type: 'start', run: newRun(owner), leaseTo: owner }])
         const sent = await store.commit([signal(`s${index}`, owner)])
         const end = turn({ id: owner, token: 1 }, { records: [record(0)], end: COMPLETE })
@@ -111,21 +108,24 @@ test.group('PostgreSQL server of its own', (group) => {
   for (const mode of ['fast', 'immediate'] as const) {
     test(`a restart (${mode}) under load loses nothing and records nothing twice (P9)`, async ({
       assert,
+      cleanup,
     }) => {
       const script = new URL('./postgres_restless_writer.ts', import.meta.url)
       const { port } = instance.server
       const writers = ['w1', 'w2'].map(
-        (name) => new TestProcess(script, [database.name, name, String(port)])
+        (name) => new ForkedProcess(script, [database.name, name, String(port)])
       )
-      for (const one of writers) assert.equal(await one.line(), 'ready')
-      for (const one of writers) one.say('go')
-      for (const one of writers) assert.equal(await one.line(), 'writing')
+      cleanup(async () => void (await Promise.all(writers.map((one) => one.kill()))))
+      for (const one of writers) assert.equal(await one.heard(), 'ready')
+      for (const one of writers) one.tell('go')
+      for (const one of writers) assert.equal(await one.heard(), 'writing')
       await database.db.manager.closeAll()
       await instance.restart({ mode })
-      for (const one of writers) one.say('stop')
-      const reports = await Promise.all(writers.map((one) => one.line()))
-      assert.deepEqual(await Promise.all(writers.map((one) => one.ended())), [0, 0])
-      const confirmed = reports.flatMap((report) => JSON.parse(report ?? '[]') as string[])
+      for (const one of writers) one.tell('stop')
+      const reports = await Promise.all(writers.map((one) => one.heard()))
+      await Promise.all(writers.map((one) => one.ended()))
+      for (const one of writers) assert.equal(one.exitCode, 0, one.output)
+      const confirmed = (reports as string[][]).flat()
       assert.isAbove(confirmed.length, 10)
       const rows = await database.query<{ id: string; records: number; recoveries: number }>(
         `select id, recovery_attempts as recoveries,

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import { flushCompileCache } from 'node:module'
 import { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import type { Answer, Write } from '../../src/core/change_set.ts'
-import { COMPLETE, newRun, record, turn } from '../../src/testing/conformance/writes.ts'
+import { COMPLETE, newRun, newWorker, record, turn } from '../../src/testing/conformance/writes.ts'
 import { settled } from './postgres_gate.ts'
 import { connectTo, SERVER } from './postgres_server.ts'
 
@@ -19,15 +21,14 @@ const server = {
 const db = connectTo(database, server)
 const store = new LucidStore({ db, busyLimitMs: 500 })
 await store.open()
-await store.registerWorker({
-  ...{ instance: name, name, leaseMs: 30_000, descriptor: '{}', takeOver: false },
-})
+await store.registerWorker(newWorker(name))
 let isStopped = false
-console.log('ready')
-process.stdin.on('data', (chunk: Buffer) => {
-  if (chunk.toString().includes('stop')) isStopped = true
+flushCompileCache()
+process.on('message', (what) => {
+  if (what === 'stop') isStopped = true
 })
-await new Promise((resolve) => process.stdin.once('data', resolve))
+process.send?.('ready')
+await once(process, 'message')
 
 async function persist(writes: readonly Write[]): Promise<Answer[]> {
   for (;;) {
@@ -57,9 +58,9 @@ for (let round = 0; !isStopped; round++) {
       if (seq === 2) completed.push(runs[index] ?? '')
     }
   }
-  if (round === 5) console.log('writing')
+  if (round === 5) process.send?.('writing')
 }
-console.log(JSON.stringify(completed))
+process.send?.(completed)
 await store.close()
 await db.manager.closeAll()
-process.stdin.destroy()
+process.disconnect()

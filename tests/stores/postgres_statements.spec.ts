@@ -4,6 +4,7 @@ import {
   CLAIM_KEY,
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   signal,
@@ -15,29 +16,20 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import { PostgresDatabase } from './postgres_database.ts'
-import { SKIPPED } from './postgres_server.ts'
+import type { PostgresDatabase } from './postgres_database.ts'
+import { usePostgres } from './postgres_group.ts'
 
 test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
   let database: PostgresDatabase
   let store: LucidStore
   let statements: string[]
 
-  group.setup(async () => {
-    if (SKIPPED !== null) return () => {}
-    database = await PostgresDatabase.create()
-    return () => database.remove()
-  })
-  group.each.setup(async () => {
-    if (SKIPPED !== null) return () => {}
+  usePostgres(group, async (created) => {
+    database = created
     statements = []
     store = await database.store({ trace: (sql) => statements.push(sql) })
-    await store.registerWorker({
-      ...{ instance: 'w1', name: 'w1', leaseMs: 30_000, descriptor: '{}', takeOver: false },
-    })
-    return () => database.clear()
+    await store.registerWorker(newWorker('w1'))
   })
-  group.tap((each) => each.skip(SKIPPED !== null, SKIPPED ?? ''))
 
   async function count(work: () => Promise<unknown>) {
     statements.length = 0

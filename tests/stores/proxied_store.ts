@@ -7,7 +7,6 @@ import { connectTo } from './postgres_server.ts'
 export interface ProxiedStore {
   store: LucidStore
   proxy: PostgresProxy
-  /** Called when the store is closed. */
   end(): Promise<void>
 }
 
@@ -19,6 +18,8 @@ export async function proxiedStore(
   const db = connectTo(database.name, proxy.address)
   const store = await database.store({ db, ...options })
   const end = async () => {
+    proxy.up()
+    await store.close()
     await db.manager.closeAll()
     await proxy.stop()
   }

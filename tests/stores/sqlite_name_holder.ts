@@ -6,5 +6,5 @@ const [, , file = '', name = ''] = process.argv
 const store = new LucidStore({ db: connectTo(file) })
 await store.open()
 const lock = await store.lockName(name)
-console.log(lock === null ? 'refused' : 'held')
-process.stdin.resume()
+process.on('message', () => {})
+process.send?.(lock === null ? 'refused' : 'held')

@@ -1,7 +1,7 @@
 import { test } from '@japa/runner'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { TestProcess } from './sqlite_child.ts'
+import { ForkedProcess } from '../support/forked_process.ts'
 import { SqliteDatabase } from './sqlite_database.ts'
 
 test.group('SQLite lock on a worker name', (group) => {
@@ -12,12 +12,15 @@ test.group('SQLite lock on a worker name', (group) => {
   })
 
   const holder = (name: string) =>
-    new TestProcess(new URL('./sqlite_name_holder.ts', import.meta.url), [database.file, name])
+    new ForkedProcess<'held' | 'refused'>(new URL('./sqlite_name_holder.ts', import.meta.url), [
+      database.file,
+      name,
+    ])
 
   test('a process killed while holding it frees it', async ({ assert }) => {
     const store = await database.store()
     const other = holder('importer')
-    assert.equal(await other.line(), 'held')
+    assert.equal(await other.heard(), 'held')
     assert.isNull(await store.lockName('importer'))
     await other.kill()
     const lock = await store.lockName('importer')
@@ -32,7 +35,7 @@ test.group('SQLite lock on a worker name', (group) => {
     const lock = await store.lockName('importer')
     assert.isNull(await store.lockName('importer'))
     const other = holder('importer')
-    assert.equal(await other.line(), 'refused')
+    assert.equal(await other.heard(), 'refused')
     await other.kill()
     assert.isNull(await store.lockName('importer'))
     await lock?.release()
