@@ -3,10 +3,10 @@ import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { DurableCommand } from '../src/commands/durable_command.ts'
 import { handledInWords, runsHandling } from '../src/commands/handler_runs.ts'
 import { readableInstant } from '../src/commands/readable.ts'
-import { isRunStatus, RUN_STATUSES } from '../src/core/run.ts'
+import { MAX_PAGE } from '../src/core/page_limit.ts'
+import { RUN_STATUSES, type RunStatus } from '../src/core/run.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
-
-const MOST = 1_000
+import { checkRunQuery } from '../src/engine/run_query.ts'
 
 /** Lists runs, newest first. Exit codes: 0 listed, 1 a flag is not valid or the runs cannot be read. */
 export default class DurableRuns extends DurableCommand {
@@ -15,7 +15,7 @@ export default class DurableRuns extends DurableCommand {
   static override options: CommandOptions = { startApp: true }
 
   @flags.string({ description: `Only runs with this status: ${RUN_STATUSES.join(', ')}` })
-  declare status?: string
+  declare status?: RunStatus
 
   @flags.string({ description: 'Only runs of this workflow' })
   declare workflow?: string
@@ -34,7 +34,7 @@ export default class DurableRuns extends DurableCommand {
   })
   declare handles?: string
 
-  @flags.number({ description: `At most this many runs: 1 to ${MOST}`, default: 50 })
+  @flags.number({ description: `At most this many runs: 1 to ${MAX_PAGE}`, default: 50 })
   declare limit: number
 
   @flags.string({ description: 'The page after this cursor, which the previous page printed' })
@@ -44,17 +44,11 @@ export default class DurableRuns extends DurableCommand {
   declare json?: boolean
 
   override async run() {
-    const { status } = this
-    if (status !== undefined && !isRunStatus(status)) {
-      return void this.refuse(
-        `"${status}" is not a status. Statuses are ${RUN_STATUSES.join(', ')}`
-      )
-    }
-    if (!Number.isInteger(this.limit) || this.limit < 1 || this.limit > MOST) {
-      return void this.refuse(`--limit must be a whole number from 1 to ${MOST}`)
-    }
-    const { workflow, namespace, tag, parent: parentId, limit, after } = this
+    const { status, workflow, namespace, tag, parent: parentId, limit, after } = this
     const query = { status, workflow, namespace, tag, parentId, after }
+    checkRunQuery({ ...query, limit }, (option) =>
+      option === 'parentId' ? '--parent' : `--${option}`
+    )
     if (this.handles !== undefined && Object.values(query).some((value) => value !== undefined))
       return void this.refuse('--handles takes no other filter')
     const engine = await this.app.container.make(WorkflowEngine)

@@ -96,6 +96,12 @@ export const E_UNKNOWN_OPTION = createError<[option: string, of: string, hint: s
   400
 )
 
+export const E_INVALID_OPTION = createError<[what: string, got: string, expected: string]>(
+  'Invalid %s: got %s, expected %s',
+  'E_INVALID_OPTION',
+  400
+)
+
 export const E_INVALID_CURSOR = createError<[value: string]>(
   'Invalid cursor %s. Pass "next" of the page before as it is, or no cursor for the first page',
   'E_INVALID_CURSOR',

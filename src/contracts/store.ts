@@ -231,7 +231,7 @@ export interface RunQuery {
   /** Search attributes that a run has, every one of them. */
   attributes?: Readonly<Record<string, StoredAttribute | Date>> | undefined
   parentId?: string | undefined
-  /** Default 50; what is not a whole number from 1 to 1,000 counts as the nearest one. */
+  /** From 1 to 1,000, default 50. The engine refuses another; a store takes the nearest one. */
   limit?: number | undefined
   /** The `next` of an earlier page, from any store; another text fails with E_INVALID_CURSOR. */
   after?: string | undefined

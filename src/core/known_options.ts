@@ -27,7 +27,7 @@ export type KeysOf<Options> = Record<keyof Options & string, true>
 export function checkOptions<Options extends object>(
   of: string,
   given: Options,
-  known: KeysOf<NoInfer<Options>>
+  known: Record<keyof NoInfer<Options> & string, unknown>
 ): void {
   const unknown = unknownKey(given, Object.keys(known))
   if (unknown) throw new E_UNKNOWN_OPTION([unknown.key, of, unknown.hint])

@@ -14,8 +14,12 @@ const WHITE_SPACE = /\s/
 /** Why `value` cannot be an id, a name, a tag or a token; null = it can. */
 export function problemOfName(value: unknown): string | null {
   if (typeof value !== 'string') return 'it is not a string'
-  if (value.length === 0) return 'it is empty'
   if (value.length > MAX_NAME_LENGTH) return `it has ${value.length} characters`
+  return problemOfText(value)
+}
+
+function problemOfText(value: string): string | null {
+  if (value.length === 0) return 'it is empty'
   if (CONTROL.test(value)) return 'it contains a control character'
   if (WHITE_SPACE.test(value)) return 'it contains white space'
   if (SURROGATE.test(value))
@@ -25,6 +29,13 @@ export function problemOfName(value: unknown): string | null {
 
 export function isName(value: unknown): value is string {
   return problemOfName(value) === null
+}
+
+/** Whether a run may have this id, which may be a derived one. */
+export function isRunId(value: unknown): value is string {
+  return (
+    typeof value === 'string' && utf8Length(value) <= MAX_ID_BYTES && problemOfText(value) === null
+  )
 }
 
 function shown(value: unknown): string {

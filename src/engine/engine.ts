@@ -25,6 +25,7 @@ import {
 import type { RunEventName, RunEvents } from './events.ts'
 import { Requeue } from './requeue.ts'
 import { describeHistory, type RunHistory } from './run_history.ts'
+import { checkRunQuery, RUN_QUERY } from './run_query.ts'
 import { RunReader } from './run_reader.ts'
 import { RunStarter } from './run_starter.ts'
 import { RunWaiter } from './run_waiter.ts'
@@ -41,17 +42,6 @@ const START_OPTIONS: KeysOf<StartOptions> = {
   tags: true,
   namespace: true,
   priority: true,
-}
-const RUN_QUERY: KeysOf<RunQuery> = {
-  ids: true,
-  status: true,
-  workflow: true,
-  namespace: true,
-  tag: true,
-  attributes: true,
-  parentId: true,
-  limit: true,
-  after: true,
 }
 
 /** How long a stop waits for writes while the database does not answer. */
@@ -266,10 +256,12 @@ export class WorkflowEngine {
   /**
    * Newest first, without payloads; `next` of a page is `after` of the following one.
    *
-   * @throws E_INVALID_CURSOR for an `after` that is none, E_UNKNOWN_OPTION
+   * @throws E_INVALID_OPTION for a value that an option does not take, E_INVALID_CURSOR for an `after` that is none,
+   * E_UNKNOWN_OPTION
    */
   async listRuns(query: RunQuery = {}): Promise<RunPage> {
     checkOptions('engine.listRuns()', query, RUN_QUERY)
+    checkRunQuery(query)
     const store = await this.#open()
     const { runs, next } = await store.listRuns(query)
     return { runs: runs.map(summaryOf), next }

@@ -125,13 +125,17 @@ test.group('durable:runs', () => {
       '--limit=0',
       '--limit=1001',
       '--limit=2.5',
+      '--parent=a b',
+      '--tag=a b',
       '--after=r1',
     ]) {
       const command = await ace.create(DurableRuns, [flag])
       await command.exec()
       assert.equal(command.exitCode, 1, flag)
     }
-    assert.include(printed(), '"done" is not a status. Statuses are pending')
+    assert.include(printed(), "Invalid --status: got 'done', expected one of pending, running")
+    assert.include(printed(), 'Invalid --limit: got 2.5, expected a whole number from 1 to 1000')
+    assert.include(printed(), "Invalid --parent: got 'a b', expected a run id")
     assert.include(printed(), 'Invalid cursor "r1"')
   })
 })
