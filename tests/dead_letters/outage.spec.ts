@@ -7,7 +7,7 @@ import { cleanUp } from '../support/clean_up.ts'
 import { Gate } from '../support/gate.ts'
 import { until } from '../support/until.ts'
 
-const OPTIONS = { leaseMs: 900, pollMs: 20, idlePollMs: 50, maxRecoveryAttempts: 3 }
+const OPTIONS = { leaseMs: 1_500, pollMs: 20, idlePollMs: 50, maxRecoveryAttempts: 3 }
 
 test.group('PostgreSQL away for longer than every lease', (group) => {
   let database: PostgresDatabase

@@ -207,8 +207,7 @@ onEach(KINDS, (kind) =>
       const store = await open()
       const { claimKey } = await rowOf(engine, runId)
       for (const instance of ['w1', 'w2']) {
-        const lease = { leaseMs: 1_000, descriptor: '{}', takeOver: false }
-        await store.registerWorker({ instance, name: instance, ...lease })
+        await store.registerWorker(newWorker(instance, { leaseMs: 1_000 }))
         assert.lengthOf(await store.claim({ owner: instance, claimKeys: [claimKey], limit: 1 }), 1)
         await engine.advanceClock(2_000)
         await store.recoverExpired({ suspectFrom: 3 })

@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
 import type { HistoryRecord } from '../../src/core/history.ts'
+import { cpuTime } from '../support/cpu_time.ts'
 import { PlayedTurn, recorded } from './played_turn.ts'
 
 const STEPS = 10_000
@@ -14,7 +15,7 @@ test.group('Long histories', () => {
           after: shape === 'sequential' ? seq : 0,
         })
       )
-      const started = performance.now()
+      const started = cpuTime()
       const played = new PlayedTurn(
         async (ctx) => {
           const step = (seq: number) => ctx.localStep(`step-${seq}`, () => seq)
@@ -27,7 +28,7 @@ test.group('Long histories', () => {
         { history }
       )
       const { state, starts } = await played.settled()
-      const ms = performance.now() - started
+      const ms = cpuTime() - started
       assert.deepEqual(state, {
         kind: 'ended',
         outcome: { status: 'completed', value: (STEPS * (STEPS - 1)) / 2 },
@@ -40,7 +41,7 @@ test.group('Long histories', () => {
   test('a thousand sleeps at once are opened, come due and are delivered in well under a second', async ({
     assert,
   }) => {
-    const started = performance.now()
+    const started = cpuTime()
     const played = new PlayedTurn((ctx) =>
       Promise.all(Array.from({ length: 1_000 }, () => ctx.sleep('1m')))
     )
@@ -50,6 +51,6 @@ test.group('Long histories', () => {
     const { state, records } = await played.settled()
     assert.equal(state.kind, 'ended')
     assert.lengthOf(records, 1_000)
-    assert.isBelow(performance.now() - started, 1_000)
+    assert.isBelow(cpuTime() - started, 1_000)
   })
 })

@@ -7,6 +7,7 @@ import {
   type StoreUnderTest,
 } from '../../src/testing/store_conformance.ts'
 import { newWorker, signal, start } from '../../src/testing/conformance/writes.ts'
+import { cpuTime } from '../support/cpu_time.ts'
 
 function corruptionOf(database: MemoryDatabase): StoreCorruption {
   const { runs, waits, inbox } = database
@@ -98,7 +99,7 @@ test.group('MemoryStore', () => {
     const dueAt = database.now() + 3_600_000
     for (let index = 0; index < 200_000; index++)
       database.runs.replace({ ...answer.run, id: `s${index}`, status: 'suspended', dueAt })
-    const before = performance.now()
+    const before = cpuTime()
     for (let index = 0; index < 1_000; index++) {
       await store.commit([start(`r${index}`)])
       const [taken] = await store.claim({
@@ -106,6 +107,6 @@ test.group('MemoryStore', () => {
       })
       if (taken?.id !== `r${index}`) assert.equal(taken?.id, `r${index}`)
     }
-    assert.isBelow(performance.now() - before, 2_000)
+    assert.isBelow(cpuTime() - before, 2_000)
   })
 })
