@@ -36,6 +36,8 @@ export class RunPool implements LeasedRuns {
   #running = new Map<string, Execution>()
   /** Rows and not ids: a run may come again before the last code of its earlier execution has ended. */
   #occupants = new Set<RunRow>()
+  /** The rows of the newest claims, by id, without those that were taken away since. */
+  #held = new Map<string, RunRow>()
   #residents: Residents
   #occupied = 0
   #isDraining = false
@@ -77,7 +79,7 @@ export class RunPool implements LeasedRuns {
     return {
       owner: this.#params.lease.owner,
       use: (row, input) => {
-        this.#occupants.add(row)
+        this.#occupy(row)
         const nothing = { error: null, history: [], undone: [], waits: [], inbox: [] }
         void this.#supervise(row, { runId: row.id, input, now: row.createdAt, ...nothing }, null)
       },
@@ -88,9 +90,12 @@ export class RunPool implements LeasedRuns {
   /** Executes claimed runs. Resolves when their histories are loaded. */
   async execute(rows: readonly RunRow[]): Promise<void> {
     this.#occupied += rows.length
-    for (const row of rows) this.#occupants.add(row)
     const kept = new Map<string, Resident>()
     for (const row of rows) {
+      // Claimed again here, before this process has heard that what executes it still has lost it.
+      const other = this.#running.get(row.id)
+      other?.discard(takenAway(other.row, row))
+      this.#occupy(row)
       const resident = this.#residents.take(row.id)
       if (row.phase === 'body' && resident?.continues(row)) kept.set(row.id, resident)
       else resident?.discard(takenAway(resident.row, row))
@@ -112,6 +117,7 @@ export class RunPool implements LeasedRuns {
   }
 
   discardRun(runId: string, reason: AbortError): void {
+    this.#held.delete(runId)
     this.#running.get(runId)?.discard(reason)
     this.#residents.take(runId)?.discard(reason)
   }
@@ -182,8 +188,7 @@ export class RunPool implements LeasedRuns {
   ): Promise<void> {
     const { log } = this.#params.context
     try {
-      if (loaded && row.owner === this.#params.lease.owner)
-        await this.#executePhases(row, loaded, resident)
+      if (loaded && this.#isHeld(row)) await this.#executePhases(row, loaded, resident)
       else await this.#handBack(row, resident)
     } catch (err) {
       log.error({ err, runId: row.id }, 'A run could not be executed; it is offered again later')
@@ -206,7 +211,7 @@ export class RunPool implements LeasedRuns {
     }
   }
 
-  /** Not begun here: it could not be read, or the lease under which it was claimed was lost meanwhile. Uncounted. */
+  /** Not begun here: it could not be read, or was taken away meanwhile. Uncounted. */
   async #handBack(row: RunRow, resident: Resident | null): Promise<void> {
     resident?.discard(this.#isDraining ? stopping() : leaseLost())
     await new RunWriter(row, this.#params.context).write({}, { kind: 'release' })
@@ -225,7 +230,7 @@ export class RunPool implements LeasedRuns {
         const next = execution.row
         const again = await this.#load([next], new Map())
         const reloaded = again.get(next.id)
-        if (!reloaded || next.owner !== this.#params.lease.owner) return this.#handBack(next, null)
+        if (!reloaded || !this.#isHeld(row)) return this.#handBack(next, null)
         execution = executionOf(next, params)
         begun.push(execution)
         ending = await this.#run(execution, { row: next, loaded: reloaded })
@@ -246,10 +251,6 @@ export class RunPool implements LeasedRuns {
     execution: Execution,
     { row, loaded }: { row: RunRow; loaded: LoadedRun }
   ): Promise<TurnEnding> {
-    const other = this.#running.get(row.id)
-    if (other && other.row.token > row.token) return 'lost'
-    // Claimed again here, before this process has heard that what executes it still has lost it.
-    other?.discard(takenAway(other.row, row))
     this.#running.set(row.id, execution)
     if (this.#isDraining) execution.drain()
     try {
@@ -259,9 +260,22 @@ export class RunPool implements LeasedRuns {
     }
   }
 
+  #occupy(row: RunRow): void {
+    this.#occupants.add(row)
+    this.#held.set(row.id, row)
+  }
+
+  /** Whether what was claimed is still this process's, as far as it has heard. */
+  #isHeld(row: RunRow): boolean {
+    return this.#held.get(row.id) === row && row.owner === this.#params.lease.owner
+  }
+
   #freeSlot(row: RunRow | null): void {
     this.#occupied--
-    if (row) this.#occupants.delete(row)
+    if (row) {
+      this.#occupants.delete(row)
+      if (this.#held.get(row.id) === row) this.#held.delete(row.id)
+    }
     if (this.isEmpty) this.#emptied.resolve()
     this.#params.onFree()
   }

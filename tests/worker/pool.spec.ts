@@ -1,8 +1,11 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { test } from '@japa/runner'
-import { DurableApp } from '../support/durable_app.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
 import type { AbortError } from '../../src/errors.ts'
+import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
+import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { Connection } from '../support/connection.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { Gate } from '../support/gate.ts'
 import { until } from '../support/until.ts'
 
@@ -57,5 +60,29 @@ test.group('The slots of a worker', (group) => {
       const run = await app.engine.getRun(runId)
       return run?.status === 'blocked'
     })
+  })
+
+  test('a run that is cancelled while its history is loaded is not executed', async ({
+    assert,
+    cleanup,
+  }) => {
+    const connection = new Connection(new MemoryStore(new MemoryDatabase()))
+    const slow = new DurableApp({ store: connection.store })
+    cleanup(async () => {
+      connection.thaw()
+      await slow.close()
+    })
+    const calls: string[] = []
+    slow.engine.register('main', '1', (ctx) => ctx.localStep('a', () => void calls.push('a')))
+    connection.freeze(['load'])
+    await slow.engine.start({ name: 'main', version: '1' }, null, 'r')
+    const loading = connection.called('load')
+    const worker = await slow.work()
+    await loading
+    assert.isTrue(await slow.engine.cancel('r'))
+    await nextRound()
+    connection.thaw()
+    await worker.whenIdle()
+    assert.deepEqual(calls, [])
   })
 })
