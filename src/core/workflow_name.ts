@@ -12,6 +12,10 @@ export function namesWorkflow(value: unknown): boolean {
   if (typeof value === 'string') return isName(value)
   if (typeof value !== 'function') return isWorkflowRef(value)
   // A class that is not a workflow would be called later, and throw a TypeError far away from where it was given.
-  const isClass = Function.prototype.toString.call(value).startsWith('class')
-  return !isClass || isWorkflowRef(Reflect.get(value, 'workflow'))
+  return !isClass(value) || isWorkflowRef(Reflect.get(value, 'workflow'))
+}
+
+/** Whether `value` was written as a class, so that it cannot be called. */
+export function isClass(value: unknown): boolean {
+  return typeof value === 'function' && Function.prototype.toString.call(value).startsWith('class')
 }

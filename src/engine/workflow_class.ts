@@ -61,6 +61,12 @@ export function workflowOptions(target: WorkflowClass): WorkflowOptions {
       'the class does not extend BaseWorkflow, and workers look for no other. Write: class ... extends BaseWorkflow',
     ])
   }
+  if (!isWorkflowClass(target)) {
+    throw new E_INVALID_WORKFLOW([
+      shown,
+      'the class has no method "run". Add: async run(ctx, input) { ... }',
+    ])
+  }
   // A subclass is another workflow: what it inherits is the name of its parent.
   const options: unknown = Object.hasOwn(target, 'workflow') ? target.workflow : undefined
   if (typeof options !== 'object' || options === null) {

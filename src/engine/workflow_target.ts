@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { isWorkflowRef } from '../core/workflow_name.ts'
+import { isClass, isWorkflowRef } from '../core/workflow_name.ts'
 import { E_CIRCULAR_WORKFLOW_IMPORT, E_INVALID_WORKFLOW } from '../errors.ts'
 import type { LazyWorkflowTarget, WorkflowClass } from '../types/workflow.ts'
 import { fileOfUrl } from './call_site.ts'
@@ -71,7 +71,8 @@ export function nameOfWorkflow(
   environment: TargetEnvironment
 ): NamedWorkflow | undefined {
   if (typeof target === 'string') return { name: target }
-  if (isWorkflowClass(target)) return nameOfClass(target, environment)
+  if (isWorkflowClass(target) || isClass(target))
+    return nameOfClass(target as WorkflowClass, environment)
   if (isWorkflowRef(target)) return { name: target.name, version: target.version }
   return undefined
 }

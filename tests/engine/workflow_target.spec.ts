@@ -95,6 +95,39 @@ test.group('Workflow target', () => {
     )
   })
 
+  for (const { title, target, problem } of [
+    {
+      title: 'extends nothing',
+      target: class Plain {},
+      problem: 'Invalid workflow "Plain": the class does not extend BaseWorkflow',
+    },
+    {
+      title: 'extends nothing and has a run',
+      target: class Plain {
+        run() {}
+      },
+      problem: 'Invalid workflow "Plain": the class does not extend BaseWorkflow',
+    },
+    {
+      title: 'has no run',
+      target: class Idle extends (BaseWorkflow as unknown as new () => object) {
+        static workflow = { name: 'idle' }
+      },
+      problem: 'Invalid workflow "Idle": the class has no method "run"',
+    },
+  ]) {
+    test(`refuses a class that ${title}, given as it is or by a function`, async ({ assert }) => {
+      for (const given of [target, () => target, async () => ({ default: target })]) {
+        const refused: unknown = await resolveWorkflowTarget(
+          given as never,
+          targetEnvironment()
+        ).catch((reason: unknown) => reason)
+        assert.propertyVal(refused, 'code', 'E_INVALID_WORKFLOW')
+        assert.include(String(refused), problem)
+      }
+    })
+  }
+
   test('refuses what names no workflow', async ({ assert }) => {
     for (const target of [undefined, 4, {}, () => null]) {
       await assert.rejects(
