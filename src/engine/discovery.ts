@@ -28,12 +28,6 @@ async function sourceFiles(directory: string): Promise<string[]> {
   }
 }
 
-/** Another text whenever one of the files came, went or was written to. */
-async function traceOf(files: readonly string[]): Promise<string> {
-  const stats = await Promise.all(files.map((file) => stat(file)))
-  return files.map((file, index) => `${file} ${stats[index]?.mtimeMs}`).join('\n')
-}
-
 /** The module of a file as it is now: under hot reload, a changed file is evaluated again. */
 async function importFile(file: string): Promise<object> {
   try {
@@ -44,6 +38,32 @@ async function importFile(file: string): Promise<object> {
     const problem = error instanceof Error ? error.message : String(error)
     throw new E_DISCOVERY_FAILED([file, problem], { cause: error })
   }
+}
+
+/** A number for each evaluation of a module. */
+const evaluations = new WeakMap<object, number>()
+let evaluated = 0
+
+/** Another text whenever the file is evaluated again: hot reload does that a while after it, or what it imports, was written to. */
+async function evaluationOf(file: string): Promise<string> {
+  try {
+    const module = await importFile(file)
+    const number = evaluations.get(module) ?? evaluated++
+    evaluations.set(module, number)
+    return String(number)
+  } catch (error) {
+    return String(error)
+  }
+}
+
+/** Another text whenever one of the files came, went, was written to or was evaluated again. */
+async function traceOf(files: readonly string[]): Promise<string> {
+  const lines: string[] = []
+  for (const file of files) {
+    const { mtimeMs } = await stat(file)
+    lines.push(`${file} ${mtimeMs} ${await evaluationOf(file)}`)
+  }
+  return lines.join('\n')
 }
 
 /** The workflow classes that a module exports, each once. */
@@ -100,8 +120,8 @@ export class Discovery {
   }
 
   /**
-   * For development: looks again if a file came, went or was written to since the last look, whichever way that look
-   * ended. Rejects as `discover` does.
+   * For development: looks again if a file came, went, was written to or was replaced by hot reload since the last look,
+   * whichever way that look ended. Rejects as `discover` does.
    */
   async discoverChanges(): Promise<void> {
     const { workflowsPath, stepsPath } = this.#params
@@ -123,13 +143,17 @@ export class Discovery {
   /**
    * Hot reload replaces a file in the running process only if it was last imported dynamically, and restarts the
    * process otherwise. So once the files have imported each other, each is imported from here again, which evaluates
-   * nothing.
+   * nothing. Where that gives another module than before, code was replaced.
    */
   async #importAgain(): Promise<void> {
     if (!this.#params.inDevelopment) return
+    let isReplaced = false
     for (const file of [...this.#workflowFiles, ...this.#stepFiles]) {
-      this.#modules.set(file, await importFile(file))
+      const module = await importFile(file)
+      isReplaced ||= this.#modules.get(file) !== module
+      this.#modules.set(file, module)
     }
+    if (isReplaced) this.#params.registry.reloaded()
   }
 
   #register(file: string, classes: WorkflowClass[]): void {

@@ -30,6 +30,8 @@ export class Registry {
   readonly #workflows = new Map<string, Map<string, WorkflowDefinition>>()
   readonly #steps = new Map<string, StepDefinition>()
   readonly #listeners = new Set<() => void>()
+  readonly #reloadListeners = new Set<() => void>()
+  #reloads = 0
 
   /**
    * Adds a workflow. The same source again replaces its definition; another one under a known name and version is
@@ -95,6 +97,23 @@ export class Registry {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** How often code was replaced in this process. */
+  get reloads(): number {
+    return this.#reloads
+  }
+
+  /** Says that files of workflows or steps were evaluated again: what did not fit the code may fit now. */
+  reloaded(): void {
+    this.#reloads++
+    for (const listener of this.#reloadListeners) listener()
+  }
+
+  /** Calls `listener` whenever code was replaced, until the returned function is called. */
+  onReload(listener: () => void): () => void {
+    this.#reloadListeners.add(listener)
+    return () => this.#reloadListeners.delete(listener)
   }
 
   #changed(): void {

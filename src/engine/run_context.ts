@@ -23,7 +23,8 @@ export function startBody(
   process: ExecutionParams,
   params: BodyParams
 ): void {
-  const { turn, fail } = params
+  const { turn, writer, fail } = params
+  writer.bodyBegins()
   const ctx = contextOf(process, params)
   const queried = (query: string) => turn.queried(query)
   turn.start(() => runInScope({ kind: 'body', ctx, fail, queried }, () => body(ctx)))

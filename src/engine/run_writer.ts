@@ -5,6 +5,7 @@ import { encodeError, type SerializedError, serializeError } from '../core/seria
 import type { ResolvedOptions } from '../options.ts'
 import type { CommitQueue } from './commit_queue.ts'
 import type { RunEventEmitter } from './events.ts'
+import type { Registry } from './registry.ts'
 import { StoreClock } from './store_clock.ts'
 
 /**
@@ -21,6 +22,7 @@ export interface RunWriterParams {
   commits: CommitQueue
   events: RunEventEmitter
   options: Pick<ResolvedOptions, 'maxPayloadBytes'>
+  registry: Pick<Registry, 'reloads'>
   inDevelopment: boolean
 }
 
@@ -54,6 +56,7 @@ export class RunWriter {
   readonly clock = new StoreClock()
   row: RunRow
   #params: RunWriterParams
+  #reloads = 0
 
   constructor(row: RunRow, params: RunWriterParams) {
     this.row = row
@@ -63,6 +66,11 @@ export class RunWriter {
   get facts() {
     const { id, workflow, version, namespace } = this.row
     return { runId: id, workflow, version, namespace }
+  }
+
+  /** The body is made, of the code as it is now. */
+  bodyBegins(): void {
+    this.#reloads = this.#params.registry.reloads
   }
 
   async write(changes: Changes, end: TurnEnd): Promise<AnswerTo<ChangeSet>> {
@@ -131,8 +139,9 @@ export class RunWriter {
     const age = this.clock.estimate() - (this.row.startedAt ?? this.row.createdAt)
     const lastMs = this.#params.inDevelopment ? FIRST_BLOCK_RETRY_MS : LAST_BLOCK_RETRY_MS
     const growing = Math.min(Math.max(age, FIRST_BLOCK_RETRY_MS), lastMs)
-    // What the body awaited has an effect at every attempt, and this build will never do without.
-    const isHopeless = error.code === 'foreign_await' && !this.#params.inDevelopment
+    // What the body awaited has an effect at every attempt, and this code will never do without.
+    const isHopeless =
+      error.code === 'foreign_await' && this.#reloads === this.#params.registry.reloads
     const retryIn = isHopeless ? FOREIGN_RETRY_MS : growing
     return this.end(changes, { ...this.failWith(error), kind: 'block', retryIn })
   }

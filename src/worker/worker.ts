@@ -122,6 +122,7 @@ export class DurableWorker implements Starter {
       }),
       news.onRevoked((runId) => pool.discardRun(runId, cancelled())),
       registry.onChange(() => this.#onRegistered()),
+      registry.onReload(() => this.#onReloaded()),
       attributeUnhandledRejections(),
     ]
     const watchdog = this.#params.watchdog ? new Watchdog(hangMs) : null
@@ -262,6 +263,18 @@ export class DurableWorker implements Starter {
     parts.store.describeWorker(parts.session.owner, descriptor).catch((err) => {
       this.#context.log.warn({ err }, 'The worker could not announce a new workflow')
     })
+  }
+
+  /** As when a worker starts: the code that is there now may fit. */
+  #onReloaded(): void {
+    const parts = this.#parts
+    if (!parts) return
+    parts.store.offerBlocked(this.#keys()).then(
+      () => parts.claims.trigger(),
+      (err) => {
+        this.#context.log.warn({ err }, 'Blocked runs could not be offered to the replaced code')
+      }
+    )
   }
 
   #keys(): readonly string[] {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Discovery } from '../../src/engine/discovery.ts'
 import { adoptDeclaredSteps } from '../../src/engine/step_declarations.ts'
+import { HotReload } from '../support/hot_reload.ts'
 import { plainMaker, targetEnvironment } from '../support/definition_factory.ts'
 
 const baseWorkflow = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
@@ -300,5 +301,66 @@ test.group('Discovery | development', () => {
     const { change } = await import(file)
     change('second')
     assert.equal(await run(), 'second')
+  })
+
+  /** A workflow and what it imports, as hot reload serves them, and how often they were said to be replaced. */
+  async function reloadable(files: FileSystem, cleanup: (callback: () => void) => void) {
+    const fs = projectIn(files)
+    const hotReload = new HotReload(fs.basePath)
+    cleanup(() => hotReload.stop())
+    const answer = (value: string) => fs.create('app/answer.ts', `export const answer = '${value}'`)
+    await answer('first')
+    await fs.create(
+      'app/workflows/answering.ts',
+      `import { BaseWorkflow } from ${baseWorkflow}
+       import { answer } from '../answer.ts'
+       export default class extends BaseWorkflow {
+         static workflow = { name: 'answering' }
+         async run() { return answer }
+       }`
+    )
+    const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+    await discovery.discover()
+    return { discovery, registry, hotReload, answer, before: registry.reloads }
+  }
+
+  test('what a workflow imports is seen to be replaced, once, whenever hot reload gets to it', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { discovery, registry, hotReload, answer, before } = await reloadable(fs, cleanup)
+    await answer('second')
+    await discovery.discoverChanges()
+    assert.equal(registry.reloads, before)
+    hotReload.replace()
+    await discovery.discoverChanges()
+    await discovery.discoverChanges()
+    assert.equal(registry.reloads, before + 1)
+    const body = await registry.workflow('answering')!.createBody()
+    assert.equal(await body({} as never, undefined), 'second')
+    assert.equal(registry.reloads, before + 1)
+  })
+
+  test('so it is when a body is made first', async ({ assert, fs, cleanup }) => {
+    const { discovery, registry, hotReload, before } = await reloadable(fs, cleanup)
+    hotReload.replace()
+    await registry.workflow('answering')!.createBody()
+    assert.equal(registry.reloads, before + 1)
+    await discovery.discoverChanges()
+    assert.equal(registry.reloads, before + 1)
+  })
+
+  test('so it is after a look that failed', async ({ assert, fs, cleanup }) => {
+    const { discovery, registry, hotReload, answer, before } = await reloadable(fs, cleanup)
+    await answer(`'`)
+    hotReload.replace()
+    await assert.rejects(() => discovery.discoverChanges(), /answering\.ts/)
+    await discovery.discoverChanges()
+    assert.equal(registry.reloads, before)
+    await answer('second')
+    hotReload.replace()
+    await discovery.discoverChanges()
+    assert.equal(registry.reloads, before + 1)
   })
 })

@@ -6,6 +6,7 @@ import type { DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { DurableApp } from '../support/durable_app.ts'
+import { HotReload } from '../support/hot_reload.ts'
 import { until } from '../support/until.ts'
 import { adonisApp } from '../support/adonis_app.ts'
 import { RecordingStore } from './recording_store.ts'
@@ -186,6 +187,45 @@ test.group('DurableProvider | lifecycle', () => {
     const engine = await app.container.make('durable')
     const { output } = await engine.waitForRun(runId, { timeoutMs: 8_000 })
     assert.equal(output, 'found')
+  }).timeout(10_000)
+
+  test('in development a run blocked by a foreign await goes on when hot reload replaces what its workflow imports', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const hotReload = new HotReload(fs.basePath)
+    cleanup(() => hotReload.stop())
+    const base = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
+    const wait = (value: string) => fs.create('app/wait.ts', `export const wait = () => ${value}`)
+    await wait('new Promise((resolve) => setTimeout(resolve))')
+    await fs.create(
+      'app/workflows/waiting_for_provider.ts',
+      `import { BaseWorkflow } from ${base}
+       import { wait } from '../wait.ts'
+       export default class Waiting extends BaseWorkflow {
+         static workflow = { name: 'provider.waiting' }
+         async run() {
+           await wait()
+           return 'fixed'
+         }
+       }`
+    )
+    const params = { nodeEnv: 'development', config: { worker: { embedded: true } } }
+    const { app } = await bootApp({ fs, cleanup }, { environment: 'web', ...params })
+    await app.start(() => {})
+    const engine = await app.container.make('durable')
+    const target = workflowRef<undefined, string>('provider.waiting', '1')
+    const blocked = new Promise((resolve) => engine.on('run.blocked', resolve))
+    const { runId } = await engine.start(target, undefined)
+    await blocked
+    await wait('null')
+    // Not by waiting for the run, which in development ends with the error of a blocked one.
+    const completed = new Promise((resolve) => engine.on('run.completed', resolve))
+    hotReload.replace()
+    await completed
+    const run = await engine.getRun(runId)
+    assert.equal(run?.output, 'fixed')
   }).timeout(10_000)
 
   test('a worker that cannot start leaves the server running, and says why', async ({

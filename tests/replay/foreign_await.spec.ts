@@ -4,6 +4,8 @@ import { setImmediate as nextImmediate, setTimeout as delay } from 'node:timers/
 import { test } from '@japa/runner'
 import type { WorkflowRun } from '../../src/engine/workflow_run.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { DurableApp } from '../support/durable_app.ts'
+import { until } from '../support/until.ts'
 import { Deployments } from './deployments.ts'
 
 test.group('Awaiting what ctx did not give', (group) => {
@@ -117,5 +119,85 @@ test.group('Awaiting what ctx did not give', (group) => {
     const run = await deployments.advance(3_600_000)
     assert.equal(run.status, 'completed')
     assert.deepEqual(calls, ['a', 'b'])
+  })
+})
+
+test.group('Awaiting what ctx did not give | development', () => {
+  test('what it awaited is awaited again once code was replaced, and not before', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp({ inDevelopment: true })
+    cleanup(() => app.close())
+    let effects = 0
+    app.engine.register('main', '1', async (ctx) => {
+      effects++
+      await nextImmediate()
+      return ctx.now()
+    })
+    const worker = await app.work()
+    await app.engine.start('main', undefined, 'run')
+    await worker.whenIdle()
+    await app.engine.advanceClock(3_600_000)
+    await worker.whenIdle()
+    assert.equal(effects, 1)
+    app.registry.reloaded()
+    await until(() => effects === 2)
+    await worker.whenIdle()
+    await app.engine.advanceClock(3_600_000)
+    await worker.whenIdle()
+    assert.equal(effects, 2)
+  })
+
+  test('a body of code that was replaced while it awaited is executed again soon', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp({ inDevelopment: true })
+    cleanup(() => app.close())
+    const gate = Promise.withResolvers<void>()
+    const began = Promise.withResolvers<void>()
+    let main = async (ctx: WorkflowCtx) => {
+      began.resolve()
+      await gate.promise
+      await nextImmediate()
+      return ctx.now().toISOString()
+    }
+    app.engine.register('main', '1', (ctx) => main(ctx))
+    const worker = await app.work()
+    const blocked = new Promise((resolve) => app.engine.on('run.blocked', resolve))
+    await app.engine.start('main', undefined, 'run')
+    await began.promise
+    main = async () => 'fixed'
+    app.registry.reloaded()
+    gate.resolve()
+    await blocked
+    await worker.whenIdle()
+    await app.engine.advanceClock(2_000)
+    await worker.whenIdle()
+    assert.equal((await app.engine.getRun('run'))!.output, 'fixed')
+  })
+
+  test('a run that does not fit the code is still tried again every 2 seconds', async ({
+    assert,
+    cleanup,
+  }) => {
+    const app = new DurableApp({ inDevelopment: true })
+    cleanup(() => app.close())
+    let attempts = 0
+    app.engine.register('main', '1', async (ctx) => {
+      await ctx.localStep(`step-${attempts++}`, () => 1)
+      await ctx.waitForSignal('never')
+    })
+    const worker = await app.work()
+    await app.engine.start('main', undefined, 'run')
+    await worker.whenIdle()
+    assert.equal((await app.engine.getRun('run'))!.status, 'suspended')
+    attempts = 5
+    await app.engine.signal('never', 1)
+    await worker.whenIdle()
+    const run = (await app.engine.getRun('run'))!
+    assert.equal(run.error!.code, 'non_determinism')
+    assert.isAtMost(run.dueAt! - run.updatedAt, 2_000)
   })
 })
