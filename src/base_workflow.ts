@@ -1,3 +1,4 @@
+import { checkIsOptions } from './core/known_options.ts'
 import { currentEngine } from './engine/current_engine.ts'
 import { currentScope } from './engine/scope.ts'
 import { WORKFLOW } from './engine/workflow_class.ts'
@@ -25,6 +26,7 @@ function currentBody(): WorkflowCtx | undefined {
 
 /** A child takes its run id from the options, and everything else from its parent. */
 function childId(call: string, options: StartOptions): string | undefined {
+  checkIsOptions(call, options, ['runId'])
   for (const [option, value] of Object.entries(options)) {
     if (option !== 'runId' && value !== undefined) throw new E_START_OPTION_IN_BODY([call, option])
   }

@@ -23,8 +23,8 @@ function refuseInBody(name: string): void {
 
 function checkStep(name: string, options: StepOptions): void {
   checkName('step name', name)
-  checkStepTerms(name, options)
   checkOptions(`step "${name}"`, options, STEP_OPTIONS)
+  checkStepTerms(name, options)
   checkSchema(options.input, `"input" of step "${name}"`)
   checkSchema(options.output, `"output" of step "${name}"`)
 }

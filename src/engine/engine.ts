@@ -127,17 +127,15 @@ export class WorkflowEngine {
     workflow: LazyWorkflowTarget,
     input?: unknown,
     runIdOrOptions?: string | StartOptions,
-    more?: StartOptions
+    more: StartOptions = {}
   ): Promise<RunHandle<any>> {
     const options =
-      typeof runIdOrOptions === 'string'
-        ? { ...more, runId: runIdOrOptions }
-        : { ...more, ...runIdOrOptions }
-    checkOptions('engine.start()', options, START_OPTIONS)
+      typeof runIdOrOptions === 'string' ? { runId: runIdOrOptions } : (runIdOrOptions ?? {})
+    for (const given of [options, more]) checkOptions('engine.start()', given, START_OPTIONS)
     const scope = currentScope()
     if (scope?.kind === 'body') throw new E_START_IN_BODY([shownTarget(workflow)])
     this.#refuseWhenStopped()
-    return this.#handle(await this.#starter.start(workflow, input, options))
+    return this.#handle(await this.#starter.start(workflow, input, { ...more, ...options }))
   }
 
   /**

@@ -85,8 +85,8 @@ export class RunContext implements WorkflowCtx {
   step(step: unknown, input?: unknown, call: StepCall<never> = {}): Promise<any> {
     return this.#call('step()', () => {
       const name = this.#params.stepName(step)
-      checkStepTerms(name, call)
       checkOptions('ctx.step()', call, CALL_OPTIONS)
+      checkStepTerms(name, call)
       const work = { input: this.#encode(input, 'input', `step "${name}"`) }
       const compensation = this.#undo(call)
       const here = stepOperation({ kind: 'step', name, work, call, compensation })
@@ -103,8 +103,9 @@ export class RunContext implements WorkflowCtx {
     call: StepCall<T> = {}
   ): Promise<T> {
     return this.#call('localStep()', () => {
-      checkStepTerms(checkName('step name', name), call)
+      checkName('step name', name)
       checkOptions('ctx.localStep()', call, CALL_OPTIONS)
+      checkStepTerms(name, call)
       const work = { local: fn }
       return stepOperation({
         ...{ kind: 'local_step', name, work, call },
@@ -169,10 +170,9 @@ export class RunContext implements WorkflowCtx {
     inputs: readonly unknown[],
     options: AllOptions = {}
   ): Promise<any[]> {
-    const mode = options.mode ?? 'failFast'
     return this.#call('all()', () => {
       checkOptions('ctx.all()', options, { mode: true, concurrency: true })
-      return this.#all(target, inputs, { ...options, mode })
+      return this.#all(target, inputs, { ...options, mode: options.mode ?? 'failFast' })
     })
   }
 

@@ -17,7 +17,8 @@ export interface ChildHandle {
 
 /**
  * What a body may ask for. Each call that returns a promise takes one position of the history; a body awaits
- * nothing but these. Where one takes options, it rejects with E_UNKNOWN_OPTION for an option that does not exist.
+ * nothing but these. Where one takes options, it rejects with E_UNKNOWN_OPTION for an option that does not
+ * exist, and with E_INVALID_OPTION for options that are no object.
  */
 export interface WorkflowCtx {
   readonly runId: string
