@@ -44,14 +44,15 @@ export default class DurableWork extends DurableCommand {
       return
     }
     const engine = await this.app.container.make(WorkflowEngine)
+    const output = await this.#output()
     const worker = new DurableWorker({
       engine,
       watchdog: isWatchdogWanted(this.app),
       isCounted: !isUnderDevelopmentServer(),
       name: this.name,
       concurrency: this.concurrency,
+      onStarted: (description) => output.started(description),
     })
-    const output = await this.#output()
     const report = new WorkReport(engine, output)
     this.app.terminating(async () => {
       await worker.stop()
@@ -64,7 +65,6 @@ export default class DurableWork extends DurableCommand {
 
     try {
       await worker.start()
-      output.started(worker.description)
       if (!this.stopWhenIdle) return await this.#tellWaiting(worker, output)
       await worker.whenIdle()
     } catch (error) {

@@ -65,12 +65,12 @@ export default class DurableProvider {
       engine,
       watchdog: isWatchdogWanted(this.app),
       isCounted: !isUnderDevelopmentServer(),
+      onStarted: (worker) => logger.info(describeWorker(worker)),
     })
     // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
     this.app.listenOnce('SIGINT', () => void this.app.terminate())
     try {
       await this.#worker.start()
-      logger.info(describeWorker(this.#worker.description))
       if (this.app.inDev) this.#watchFiles(logger)
     } catch (err) {
       logger.error({ err }, 'The embedded worker could not start: this server runs no workflows')

@@ -222,6 +222,7 @@ export class RunPool implements LeasedRuns {
     const params = this.#execution
     const { options, deadLetters } = this.#params.context
     if (isBeyondCap(row, options.maxRecoveryAttempts)) return deadLetters.bury(row, loaded)
+    this.#warnOfSuspect(row)
     let execution: Execution = resident ?? executionOf(row, params)
     const begun = [execution]
     try {
@@ -245,6 +246,16 @@ export class RunPool implements LeasedRuns {
       // A step that does not heed its abort may outlive its phase.
       await Promise.all(begun.map((each) => each.quiet()))
     }
+  }
+
+  /** Said first: if it ends this process too, nothing can be said after. */
+  #warnOfSuspect({ id, workflow, claimKey, recoveryAttempts }: RunRow): void {
+    if (!isSuspectKey(claimKey) || recoveryAttempts < 2) return
+    this.#params.context.log.warn(
+      { runId: id, workflow, recoveryAttempts },
+      `${workflow} ${id} was lost with its worker ${recoveryAttempts} times: it may be what ends them. ` +
+        'It is executed with no other such run beside it'
+    )
   }
 
   async #run(

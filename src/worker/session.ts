@@ -67,12 +67,16 @@ export class WorkerSession implements Lease {
     return this.#settled.promise
   }
 
-  /** Announces the process, takes over the runs of earlier instances of its name, and begins to renew. */
-  async start(): Promise<void> {
-    await this.#register({ takeOver: true })
+  /**
+   * Announces the process, takes over the runs of earlier instances of its name, and begins to renew. Resolves to how
+   * many it took over.
+   */
+  async start(): Promise<number> {
+    const takenOver = await this.#register({ takeOver: true })
     // Whoever has taken the name has taken the runs over too: a renewal finds out.
     this.#params.lock.onLost?.(() => this.#loop.trigger())
     this.#loop.start()
+    return takenOver
   }
 
   /** Stops renewing and takes the row away; the runs have been released before. Idempotent. */
@@ -106,14 +110,14 @@ export class WorkerSession implements Lease {
     return this.isHeld ? leaseMs / 3 : 0
   }
 
-  async #register({ takeOver }: { takeOver: boolean }): Promise<void> {
-    const { store, name, leaseMs, descriptor, log, isCounted, suspectFrom } = this.#params
+  async #register({ takeOver }: { takeOver: boolean }): Promise<number> {
+    const { store, name, leaseMs, descriptor, isCounted, suspectFrom } = this.#params
     const asked = performance.now()
     const worker = { instance: this.#instance, name, leaseMs, descriptor: descriptor(), takeOver }
     const rules = { isCounted, suspectFrom }
     const { takenOver } = await store.registerWorker({ ...worker, ...rules })
     this.#hold(asked)
-    if (takenOver > 0) log.info(`Took over ${takenOver} runs of an earlier process named "${name}"`)
+    return takenOver
   }
 
   /**

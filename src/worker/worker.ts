@@ -33,6 +33,8 @@ export interface WorkerParams {
   isCounted?: boolean | undefined
   /** How long after its start a failure route that nobody serves is looked at again and reported, in ms. Default 30 s. */
   routeRecheckMs?: number | undefined
+  /** Told what it is when it has been announced, before it takes anything up. */
+  onStarted?: ((worker: WorkerDescription) => void) | undefined
 }
 
 const RETRY_MS = 500
@@ -70,7 +72,12 @@ export class DurableWorker implements Starter {
     this.#parts = parts
     this.#warnOfLowCap()
     try {
-      await parts.session.start()
+      const takenOver = await parts.session.start()
+      this.#params.onStarted?.(this.description)
+      if (takenOver > 0)
+        context.log.info(
+          `Took over ${count(takenOver, 'run')} of an earlier process named "${parts.name}"`
+        )
       await store.offerBlocked(this.#keys())
     } catch (error) {
       await this.#leave(parts)
