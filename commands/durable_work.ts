@@ -4,6 +4,7 @@ import { constants } from 'node:os'
 import { DurableCommand } from '../src/commands/durable_command.ts'
 import { EXIT_CODES } from '../src/commands/exit_codes.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
+import { WORKER_OPTIONS } from '../src/option_table.ts'
 import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { jsonOutput, logOutput, quiet, type WorkerOutput } from '../src/worker/work_output.ts'
@@ -35,11 +36,9 @@ export default class DurableWork extends DurableCommand {
   declare name?: string
 
   override async run() {
-    if (
-      this.concurrency !== undefined &&
-      !(this.concurrency >= 1 && Number.isInteger(this.concurrency))
-    ) {
-      this.refuse('--concurrency must be a whole number of at least 1')
+    const problem = this.#problem()
+    if (problem !== null) {
+      this.refuse(problem)
       await this.app.terminate()
       return
     }
@@ -73,6 +72,17 @@ export default class DurableWork extends DurableCommand {
       throw error
     }
     await this.app.terminate()
+  }
+
+  /** Why the flags cannot be used: they obey the rules of the configuration. */
+  #problem(): string | null {
+    for (const flag of ['concurrency', 'name'] as const) {
+      const value = this[flag]
+      const { accepts, expected } = WORKER_OPTIONS[flag]
+      if (value !== undefined && !accepts(value))
+        return `Invalid --${flag}: got ${JSON.stringify(value)}, expected ${expected}`
+    }
+    return null
   }
 
   async #tellWaiting(worker: DurableWorker, output: WorkerOutput): Promise<void> {

@@ -126,14 +126,22 @@ test.group('durable:work', () => {
     assert.deepEqual(urls, ['/orders/7'])
   })
 
-  test('refuses a concurrency without meaning', async ({ assert, fs, cleanup }) => {
-    const { app, ace, printed } = await commandApp(fs.basePath)
-    cleanup(() => app.terminate())
-    const command = await ace.create(DurableWork, ['--concurrency=0'])
-    await command.exec()
-    command.assertFailed()
-    assert.include(printed(), '--concurrency must be a whole number of at least 1')
-  })
+  for (const { flag, problem } of [
+    { flag: '--concurrency=0', problem: 'got 0, expected a whole number of runs, at least 1' },
+    {
+      flag: '--name=w 1',
+      problem: 'got "w 1", expected a name of 1 to 200 characters without white space',
+    },
+  ]) {
+    test(`refuses ${flag}, as the configuration does`, async ({ assert, fs, cleanup }) => {
+      const { app, ace, printed } = await commandApp(fs.basePath)
+      cleanup(() => app.terminate())
+      const command = await ace.create(DurableWork, [flag, '--stop-when-idle'])
+      await command.exec()
+      command.assertFailed()
+      assert.include(printed(), `Invalid ${flag.split('=')[0]}: ${problem}`)
+    })
+  }
 
   test('a name that a live worker has ends it with what to do', async ({ assert, fs, cleanup }) => {
     const { app, ace, engine, printed } = await commandApp(fs.basePath)
