@@ -76,7 +76,8 @@ export const E_INVALID_CONFIG = createError<[option: string, problem: string]>(
 
 export const E_INVALID_NAME = createError<[kind: string, value: string, problem: string]>(
   'Invalid %s %s: %s. Use 1 to 200 characters, without white space, control characters or surrogates',
-  'E_INVALID_NAME'
+  'E_INVALID_NAME',
+  400
 )
 
 export const E_INVALID_DURATION = createError<[value: string, problem: string]>(
@@ -142,6 +143,7 @@ class UnserializableError extends Exception {
 /** A value is larger than the configuration allows. Sizes are bytes of the stored text, in UTF-8. */
 class PayloadTooLargeError extends Exception {
   static override code = 'E_PAYLOAD_TOO_LARGE'
+  static override status = 413
 
   readonly size: number
   readonly limit: number

@@ -71,6 +71,9 @@ test.group('thrown errors', () => {
       'The run id "order-1" belongs to a run of workflow "order", so a run of "invoice" cannot have it. Choose another id'
     )
     assert.equal(error.status, 409)
+    assert.equal(new errors.E_INVALID_NAME(['run id', '"a b"', 'it has a space']).status, 400)
+    const size = { what: 'input', size: 2, limit: 1 }
+    assert.equal(new errors.E_PAYLOAD_TOO_LARGE(size).status, 413)
     assert.match(
       new errors.E_NON_DETERMINISM([3, 'step "a"', 'sleep']).message,
       /position 3.+step "a".+sleep.+a new version/
