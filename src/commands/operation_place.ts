@@ -1,9 +1,10 @@
-import { compensationSeq, handoffSeq, type OperationKind } from '../core/history.ts'
+import { compensationSeq, handoffSeq, type OperationKind, requeueSeq } from '../core/history.ts'
 
-/** Where an operation stands, in words: compensations and handoffs have positions below zero. */
+/** Where an operation stands, in words: what no body calls has a position below zero. */
 export function placeOf({ seq, kind }: { seq: number; kind: OperationKind }): string {
   if (kind === 'compensation') return `undoes ${compensationSeq(seq)}`
   if (kind === 'handoff') return `handoff ${handoffSeq(0) - seq}`
+  if (kind === 'requeue') return `requeue ${requeueSeq(0) - seq}`
   return String(seq)
 }
 

@@ -31,6 +31,7 @@ export function waitingFor(wait: OpenOperation, children: ChildCounts): string {
       return `its handler run ${wait.target}`
     case 'send_signal':
     case 'now':
+    case 'requeue':
       return 'nothing'
   }
 }

@@ -73,7 +73,7 @@ export interface RunStore {
   /** Outcomes of the ended children of an operation, by index. Children that have not ended are left out. */
   childOutcomes(parent: { runId: string; seq: number }): Promise<ChildOutcome[]>
 
-  /** Indexes of the children an operation has started, and where each stands, without payloads. */
+  /** The children an operation has started, and where each stands, without payloads. */
   childStates(parent: { runId: string; seq: number }): Promise<ChildState[]>
 
   /**
@@ -133,6 +133,7 @@ export interface LoadedRun {
 
 export interface ChildState {
   index: number
+  runId: string
   status: RunStatus
 }
 

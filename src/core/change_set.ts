@@ -107,6 +107,8 @@ export interface RequeueWrite {
   token: number
   /** Positions that are retired. */
   retire: readonly number[]
+  /** What is recorded of the children that the run has started before; null = there are none that matter. */
+  record: NewRecord | null
   /** Execution time that it is given anew; undefined = from now as long as its deadline was after its start. */
   timeoutMs?: number | null | undefined
 }

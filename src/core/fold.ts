@@ -259,12 +259,16 @@ class Fold {
     return [...ids]
   }
 
-  #requeue({ runId, token, retire, timeoutMs }: RequeueWrite): () => Answer {
+  #requeue({ runId, token, retire, record, timeoutMs }: RequeueWrite): () => Answer {
     const row = this.#row(runId)
     if (!row || row.token !== token || !isRequeueable(row))
       return () => ({ type: 'requeued', done: false })
     this.#write(requeued(row, { timeoutMs, now: this.#now }), { output: null, error: null })
     if (retire.length > 0) this.#retired.push({ runId, seqs: retire })
+    if (record) {
+      const stored = { generation: 0, token, startedAt: this.#now, endedAt: this.#now }
+      this.#records.push({ ...record, ...stored, runId })
+    }
     this.#removedTags.push({ runId, prefix: 'onError:' })
     return () => ({ type: 'requeued', done: true })
   }

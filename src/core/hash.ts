@@ -61,3 +61,10 @@ export function hash128(text: string): [number, number, number, number] {
 
   return [h1 >>> 0, h2 >>> 0, h3 >>> 0, h4 >>> 0]
 }
+
+/** The same as 32 hexadecimal characters. */
+export function hashOf(text: string): string {
+  return hash128(text)
+    .map((word) => word.toString(16).padStart(8, '0'))
+    .join('')
+}

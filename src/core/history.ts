@@ -2,8 +2,8 @@ import type { Dispatch, StepOutcome } from './dispatch.ts'
 import type { RunStatus } from './run.ts'
 
 /**
- * Kinds of operations a body can ask for; each takes one position of the history. Compensations and handoffs are
- * not called by the body: they have positions of their own, below zero.
+ * Kinds of operations a body can ask for; each takes one position of the history. Compensations, handoffs and what a
+ * requeue says of earlier children are not called by the body: they have positions of their own, below zero.
  */
 const OPERATION_KINDS = [
   'local_step',
@@ -19,6 +19,7 @@ const OPERATION_KINDS = [
   'attributes',
   'compensation',
   'handoff',
+  'requeue',
 ] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]
 
@@ -37,6 +38,13 @@ const FIRST_HANDOFF = -1_000_000_000
 /** The position of a run's handoff, counted from 0. */
 export function handoffSeq(handoff: number): number {
   return FIRST_HANDOFF - handoff
+}
+
+const FIRST_REQUEUE = -1_500_000_000
+
+/** The position of what a requeue of a run records, counted from 0. */
+export function requeueSeq(requeue: number): number {
+  return FIRST_REQUEUE - requeue
 }
 
 /** What identifies an operation on replay. */

@@ -1,8 +1,8 @@
 import { E_INVALID_NAME } from '../errors.ts'
-import { hash128 } from './hash.ts'
+import { hashOf } from './hash.ts'
 
 /** Longest id, name, tag or token that a user may give, in characters. */
-const MAX_NAME_LENGTH = 200
+export const MAX_NAME_LENGTH = 200
 /** Longest derived id, in bytes of UTF-8: what the columns hold. */
 const MAX_ID_BYTES = 512
 
@@ -84,9 +84,7 @@ function fitting(text: string, bytes: number, step: 1 | -1): string {
 export function deriveId(...parts: readonly (string | number)[]): string {
   const whole = parts.join('')
   if (utf8Length(whole) <= MAX_ID_BYTES) return whole
-  const hash = hash128(whole)
-    .map((word) => word.toString(16).padStart(8, '0'))
-    .join('')
+  const hash = hashOf(whole)
   const room = (MAX_ID_BYTES - hash.length - 2) / 2
   return `${fitting(whole, room, 1)}~${hash}~${fitting(whole, room, -1)}`
 }

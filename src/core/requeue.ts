@@ -7,11 +7,13 @@ export interface RequeuePlan {
   retire: number[]
   /** Positions that stay: what they waited for is over. */
   kept: number[]
+  /** Those of the retired ones that the body calls again as it did before: nothing that led to them is retired. */
+  repeated: number[]
 }
 
 /**
  * Retires what the failure can have influenced. The cut is the first delivery among the operation whose error ended
- * the run and all operations that were compensated; that operation and every one called after its delivery go, and
+ * the run, those that failed while it was under way, and all operations that were compensated; that operation and every one called after its delivery go, and
  * what was delivered to nobody goes too. The rest stays and is replayed.
  *
  * `after` counts deliveries, and ordinals have gaps once something was retired: the cut is a place in the order of the
@@ -29,8 +31,14 @@ export function planRequeue(
     records.filter(({ kind }) => kind === 'compensation').map(({ seq }) => seq)
   )
   const isUndone = ({ seq }: HistoryRecord) => undone.has(compensationSeq(seq))
-  const starts = new Set(records.filter((record) => record === culprit || isUndone(record)))
-  const delivered = records.filter(({ ordinal }) => ordinal !== null)
+  const delivered = records
+    .filter(({ ordinal }) => ordinal !== null)
+    .sort((a, b) => a.ordinal! - b.ordinal!)
+  // What failed beside the culprit would only fail the run again.
+  const beside = delivered
+    .slice(culprit?.after ?? delivered.length)
+    .filter(({ status }) => status === 'failed')
+  const starts = new Set([...beside, ...records.filter((r) => r === culprit || isUndone(r))])
   const first = [...starts].reduce(
     (least, { ordinal }) => Math.min(least, ordinal ?? Infinity),
     Infinity
@@ -38,14 +46,18 @@ export function planRequeue(
   const cut =
     first === Infinity ? first : delivered.filter(({ ordinal }) => ordinal! < first).length
   const isRetired = (record: HistoryRecord) =>
-    record.seq < 0 ||
+    (record.seq < 0 && record.kind !== 'requeue') ||
     starts.has(record) ||
     record.after > cut ||
-    (record.ordinal === null && record.kind !== 'now')
+    (record.ordinal === null && record.kind !== 'now' && record.kind !== 'requeue')
   const { retired = [], kept = [] } = Object.groupBy(records, (record) =>
     isRetired(record) ? 'retired' : 'kept'
   )
-  return { retire: retired.map(({ seq }) => seq), kept: kept.map(({ seq }) => seq) }
+  return {
+    retire: retired.map(({ seq }) => seq),
+    kept: kept.map(({ seq }) => seq),
+    repeated: retired.filter(({ after }) => after <= cut).map(({ seq }) => seq),
+  }
 }
 
 /** The failed operation whose error, or the cause of which, ended the run; else the one that failed last. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RunQuery, StrandedRun, WorkerRow } from '../contracts/store.ts'
 import { checkOptions, type KeysOf } from '../core/known_options.ts'
-import { checkName, deriveId } from '../core/name.ts'
+import { checkName, MAX_NAME_LENGTH } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { the } from '../core/present.ts'
 import { suspectFrom } from '../core/recovery.ts'
@@ -196,7 +196,7 @@ export class WorkflowEngine {
 
   /**
    * Starts a new run of the same workflow with other input, with the tags, the namespace and the priority of the
-   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`. Null: there is no run to retry.
+   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`, a long id cut short. Null: there is no run to retry.
    * Throws what `start` throws.
    */
   async retryWithInput(
@@ -206,7 +206,8 @@ export class WorkflowEngine {
   ): Promise<{ runId: string } | null> {
     const original = await this.getRun(runId)
     if (!original) return null
-    const id = newRunId ?? deriveId(runId, `~retry~${randomUUID().slice(0, 8)}`)
+    const suffix = `~retry~${randomUUID().slice(0, 8)}`
+    const id = newRunId ?? runId.slice(0, MAX_NAME_LENGTH - suffix.length) + suffix
     const { workflow, version, namespace, priority } = original
     const tags = original.tags.filter((tag) => !tag.startsWith('onError:'))
     const started = await this.start({ name: workflow, version }, input, id, {

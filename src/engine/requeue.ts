@@ -1,6 +1,9 @@
 import type { Store, StoredRun } from '../contracts/store.ts'
+import { type EarlierChild, recordOf } from '../core/earlier_children.ts'
+import { hashOf } from '../core/hash.ts'
 import { planRequeue } from '../core/requeue.ts'
 import { decodeError } from '../core/serialized_error.ts'
+import type { ParentLink, RunRow } from '../core/run.ts'
 import { isRequeueable } from '../core/transition.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import type { CommitQueue } from './commit_queue.ts'
@@ -38,14 +41,25 @@ export class Requeue {
     const history = await this.#store.getHistory(runId)
     const live = history?.records.filter(({ generation }) => generation === 0) ?? []
     const plan = planRequeue(live, run.error === null ? null : decodeError(run.error))
-    // Children first: the operation that waits for them finds them live, or over, when it is called again.
     const kept = new Set(plan.kept)
-    for await (const child of this.#failedChildren(runId))
-      if (!kept.has(child.seq)) await this.run(child.id)
-    const { token } = run
-    const timeoutMs = await this.#timeoutOf(run)
-    const { retire } = plan
-    const answer = await this.#commits.write({ type: 'requeue', runId, token, retire, timeoutMs })
+    const repeated = new Set(plan.repeated)
+    const earlier: EarlierChild[] = []
+    for await (const child of this.#children(runId)) {
+      const { seq, index, awaited } = child.parent
+      if (kept.has(seq)) continue
+      // Children first: the operation that waits for them finds them live, or over, when it is called again.
+      if (awaited && isRequeueable(child)) await this.run(child.id)
+      if (repeated.has(seq)) continue
+      const { id, workflow } = child
+      const stored = await this.#store.getRun(id)
+      if (stored) earlier.push({ id, seq, index, workflow, inputHash: hashOf(stored.input) })
+    }
+    const requeues = live.filter(({ kind }) => kind === 'requeue').length
+    const answer = await this.#commits.write({
+      ...{ type: 'requeue', runId, token: run.token, retire: plan.retire },
+      record: earlier.length === 0 ? null : recordOf(earlier, requeues),
+      timeoutMs: await this.#timeoutOf(run),
+    })
     return answer.done
   }
 
@@ -55,14 +69,14 @@ export class Requeue {
     return this.#registry.workflow(workflow, version)?.timeoutMs
   }
 
-  /** Handler runs of its failures have positions below zero: they are over with what they handled. */
-  async *#failedChildren(parentId: string): AsyncGenerator<{ id: string; seq: number }> {
+  /** But for handler runs of its failures, whose positions are below zero: they are over with what they handled. */
+  async *#children(parentId: string): AsyncGenerator<RunRow & { parent: ParentLink }> {
     let after: string | undefined
     do {
       const page = await this.#store.listRuns({ parentId, limit: PAGE, after })
       for (const row of page.runs) {
-        const { id, parent } = row
-        if (parent?.awaited && parent.seq >= 0 && isRequeueable(row)) yield { id, seq: parent.seq }
+        const { parent } = row
+        if (parent && parent.seq >= 0) yield { ...row, parent }
       }
       after = page.next ?? undefined
     } while (after !== undefined)

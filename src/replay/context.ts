@@ -2,7 +2,7 @@ import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
 import { type Instant, parseInstant } from '../core/instant.ts'
 import { checkOptions, type KeysOf } from '../core/known_options.ts'
-import { checkName, claimKey, deriveId } from '../core/name.ts'
+import { checkName, claimKey } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
 import { DEFAULT_PRIORITY, type RunRow } from '../core/run.ts'
@@ -263,11 +263,12 @@ export class RunContext implements WorkflowCtx {
     )
     const { runId, namespace } = this
     const child: ChildFactory = ({ seq, index }): NewChild => {
+      const place = { seq, index, workflow: name, input: encoded[index]! }
       const suffix = many ? `.child.${seq}.${index}` : `.child.${seq}`
       return {
         acknowledge: !awaited && ownId !== null,
         run: {
-          id: ownId ?? deriveId(runId, suffix),
+          id: ownId ?? this.#params.turn.earlierChildren.idOf(runId, { ...place, suffix }),
           workflow: name,
           ...{ version, namespace, origin, tags },
           claimKey: claimKey(namespace, name, version),

@@ -80,6 +80,7 @@ export type Compensation =
 /** The state of a child as a wait that is found open needs it. */
 export interface KnownChild {
   index: number
+  runId: string
   status: RunStatus
 }
 

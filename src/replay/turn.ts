@@ -5,6 +5,7 @@ import type {
   OperationIdentity,
   Wait,
 } from '../core/history.ts'
+import { EarlierChildren } from '../core/earlier_children.ts'
 import { Arrivals } from './arrivals.ts'
 import { type Compensable, Compensables } from './compensables.ts'
 import { isAtWork, isElsewhere, isWaiting, type OpenCall, operationPromise } from './open_call.ts'
@@ -57,6 +58,8 @@ export class Turn {
   #wants: WantsBuffer
   #open = new Map<number, OpenCall>()
   /** Called, and not begun yet. */
+  /** What the run had started before it was requeued. */
+  readonly earlierChildren: EarlierChildren
   #fresh: OpenCall[] = []
   /** Calls to which nobody had listened when last looked at. */
   #unlistened = new Set<OpenCall>()
@@ -80,6 +83,7 @@ export class Turn {
     const { history, waits, seenInbox, monotonic, fetchOutcomes } = params
     this.#params = params
     this.#recorded = new RecordedHistory(history, waits)
+    this.earlierChildren = new EarlierChildren(history)
     this.#ordinal = this.#recorded.nextOrdinal
     this.#wants = new WantsBuffer({ seenInbox, monotonic })
     this.#arrivals = new Arrivals({ fetch: fetchOutcomes, onFetched: () => this.#schedule() })

@@ -22,15 +22,15 @@ test.group('Waiting for, in words', () => {
     { open: { ...wait, kind: 'sleep', dueAt: noon }, words: 'time until 2030-01-01T12:00:00.000Z' },
     {
       open: { ...wait, kind: 'child', target: 'r1' },
-      children: countChildren([{ index: 0, status: 'running' }]),
+      children: countChildren([{ index: 0, runId: 'r1', status: 'running' }]),
       words: 'run r1, 1 running',
     },
     {
       open: { ...wait, kind: 'all', inputs: 3 },
       children: countChildren([
-        { index: 0, status: 'completed' },
-        { index: 1, status: 'dead' },
-        { index: 2, status: 'suspended' },
+        { index: 0, runId: 'a', status: 'completed' },
+        { index: 1, runId: 'b', status: 'dead' },
+        { index: 2, runId: 'c', status: 'suspended' },
       ]),
       words: 'children: 2 of 3 started have ended (1 suspended, 1 completed, 1 dead)',
     },

@@ -137,9 +137,9 @@ export class BatchWriter {
     memory.open.clear()
     memory.seen = row.inboxSeq
     const token = this.random.chance(0.9) ? row.token : row.token - 1
-    if (token === row.token) return { type: 'requeue', runId: row.id, token, retire }
+    if (token === row.token) return { type: 'requeue', runId: row.id, token, retire, record: null }
     memory.again = []
-    return { type: 'requeue', runId: row.id, token, retire: [] }
+    return { type: 'requeue', runId: row.id, token, retire: [], record: null }
   }
 
   #memoryOf(runId: string): Memory {

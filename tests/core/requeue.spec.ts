@@ -61,6 +61,12 @@ test.group('Requeue plan', () => {
         retire: [1],
       },
       {
+        title: 'what failed beside the one that the error names, and before it',
+        records: [failed(0, 0, 1, 'one'), failed(1, 0, 0, 'two'), done(2, 0, 2), done(3, 3, 3)],
+        error: errorOf('one'),
+        retire: [0, 1, 3],
+      },
+      {
         title: 'an error of the body itself: the last that failed',
         records: [failed(0, 0, 0, 'one'), done(1, 1, 1), failed(2, 2, 2, 'two'), done(3, 3, 3)],
         error: errorOf('of the body'),

@@ -47,6 +47,14 @@ onEach(KINDS, (kind) =>
       assert.deepEqual(await engine.getRun('r'), run)
     })
 
+    test('DL-50: a run whose id is as long as an id may be is retried, too', async ({ assert }) => {
+      const { engine } = await dead()
+      const long = 'x'.repeat(200)
+      await engine.start({ name: 'lines', version: '1' }, { lines: 1 }, long)
+      const retried = await engine.retryWithInput(long, { lines: 2 })
+      assert.match(retried?.runId ?? '', /^x{185}~retry~[0-9a-f]{8}$/)
+    })
+
     test('DL-50: each call starts another run; a given id is taken', async ({ assert }) => {
       const { engine } = await dead()
       const first = await engine.retryWithInput('r', { lines: 1 })

@@ -33,6 +33,9 @@ export function allOperation(params: AllParams): Operation {
       children.push(child({ seq: position, index: started++ }))
     return children
   }
+  /** Whether it is a child of this call: a run that was requeued may have others at this position. */
+  const isOwn = ({ index, runId }: { index: number; runId: string }) =>
+    index < count && child({ seq: position, index }).run.id === runId
   const refuse = (index: number, runId: string) => {
     refused.set(index, runId)
     ended.add(index)
@@ -53,13 +56,14 @@ export function allOperation(params: AllParams): Operation {
       // With fewer inputs it would wait for ever, with more it would give outputs that a replay does not have.
       if (wait.inputs !== count)
         return { kind: 'mismatch', asked: called(count), recorded: called(wait.inputs) }
-      for (const { index, status } of known) {
+      const own = known.filter(isOwn)
+      for (const { index, status } of own) {
         started = Math.max(started, index + 1)
         if (!isTerminal(status)) continue
         ended.add(index)
         failed ||= status !== 'completed'
       }
-      const isKnown = new Set(known.map(({ index }) => index))
+      const isKnown = new Set(own.map(({ index }) => index))
       for (let index = 0; index < started; index++)
         if (!isKnown.has(index)) refuse(index, child({ seq: position, index }).run.id)
       if (isDone()) return { kind: 'fetch' }
@@ -68,6 +72,7 @@ export function allOperation(params: AllParams): Operation {
     take(event) {
       if (event.type !== 'child' || event.entry.event === 'started') return { kind: 'ignored' }
       const { index, childId, event: what } = event.entry
+      if (!isOwn({ index, runId: childId })) return { kind: 'ignored' }
       if (what === 'taken') refuse(index, childId)
       ended.add(index)
       failed ||= what !== 'completed'
@@ -79,7 +84,7 @@ export function allOperation(params: AllParams): Operation {
       const inFlight = started - ended.size
       return started === count ? inFlight : Math.max(1, Math.ceil(inFlight / 2))
     },
-    outcomeOf: (children) => combine(params, { children, refused }),
+    outcomeOf: (children) => combine(params, { children: children.filter(isOwn), refused }),
     receive(outcome) {
       if (outcome.status === 'failed') throw childError(outcome.error)
       if (mode !== 'settled') return decode(outcome.output)
@@ -105,7 +110,7 @@ function combine(
   for (const [index, runId] of refused) items.set(index, itemOf(idTaken(runId), runId))
   for (const child of children) {
     const outcome = outcomeOfChild(child, workflow)
-    if (outcome && child.index < count) items.set(child.index, itemOf(outcome, child.runId))
+    if (outcome) items.set(child.index, itemOf(outcome, child.runId))
   }
   const inOrder = [...items].sort(([a], [b]) => a - b).map(([, item]) => item)
   const failure = inOrder.find((item) => 'error' in item)

@@ -24,20 +24,27 @@ export type ChildFactory = (position: { seq: number; index: number }) => NewChil
 /** Starts a child and waits for its end. */
 export function childOperation(params: { workflow: string; child: ChildFactory }): Operation {
   const { workflow, child } = params
+  /** A run that was requeued may have another child at this position. */
+  let id: string | null = null
   return {
     kind: 'child',
     name: workflow,
     begin(seq) {
       const started = child({ seq, index: 0 })
-      return { kind: 'wait', wait: { target: started.run.id }, children: [started] }
+      id = started.run.id
+      return { kind: 'wait', wait: { target: id }, children: [started] }
     },
-    resume: (wait, [known]) =>
-      otherRun('child', { workflow, child, wait }) ??
-      (known && isTerminal(known.status)
+    resume(wait, children) {
+      id = wait.target
+      const mismatch = otherRun('child', { workflow, child, wait })
+      if (mismatch) return mismatch
+      const known = children.find(({ runId }) => runId === id)
+      return known && isTerminal(known.status)
         ? { kind: 'fetch' }
-        : { kind: 'wait', wait: null, children: [] }),
+        : { kind: 'wait', wait: null, children: [] }
+    },
     take(event) {
-      if (event.type !== 'child') return { kind: 'ignored' }
+      if (event.type !== 'child' || event.entry.childId !== id) return { kind: 'ignored' }
       switch (event.entry.event) {
         case 'completed':
         case 'failed':
@@ -49,7 +56,10 @@ export function childOperation(params: { workflow: string; child: ChildFactory }
       }
     },
     needs: () => 1,
-    outcomeOf: ([outcome]) => (outcome ? outcomeOfChild(outcome, workflow) : null),
+    outcomeOf(children) {
+      const outcome = children.find(({ runId }) => runId === id)
+      return outcome ? outcomeOfChild(outcome, workflow) : null
+    },
     receive(outcome) {
       if (outcome.status === 'completed') return decode(outcome.output)
       throw childError(outcome.error)

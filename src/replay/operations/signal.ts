@@ -1,4 +1,6 @@
 import type { SignalSend } from '../../core/change_set.ts'
+import { hashOf } from '../../core/hash.ts'
+import { deriveId } from '../../core/name.ts'
 import { decode, encode } from '../../core/payload.ts'
 import { decodeError, encodeError } from '../../core/serialized_error.ts'
 import { SignalTimeoutError } from '../../errors.ts'
@@ -48,7 +50,9 @@ export function sendSignalOperation(params: {
     kind: 'send_signal',
     name: token,
     begin(seq) {
-      const signals: SignalSend[] = [{ id: `${runId}:${seq}`, token, payload }]
+      // A requeued run may send something else at the same position.
+      const id = deriveId(runId, `:${seq}:${hashOf(payload)}`)
+      const signals: SignalSend[] = [{ id, token, payload }]
       return { kind: 'done', output: NOTHING, children: [], signals }
     },
     resume: () => ({ kind: 'wait', wait: null, children: [] }),

@@ -12,7 +12,7 @@ const OUTCOMES = `select r.parent_index, r.id, r.status, p.output, p.error from 
   join durable_payloads p on p.run_id = r.id
   where r.parent_id = ? and r.parent_seq = ? and r.status in ('completed', 'failed', 'cancelled', 'dead')
   order by r.parent_index`
-const STATES = `select r.parent_index, r.status from durable_runs r where r.parent_id = ? and r.parent_seq = ?
+const STATES = `select r.parent_index, r.id, r.status from durable_runs r where r.parent_id = ? and r.parent_seq = ?
   order by r.parent_index`
 
 interface OutcomeColumns {
@@ -42,9 +42,9 @@ export async function readOutcomes(
 /** All children of an operation, without payloads. */
 export async function readStates(dialect: Dialect, parent: ParentOperation): Promise<ChildState[]> {
   const values = [parent.runId, parent.seq]
-  const rows = await dialect.read<{ parent_index: number; status: RunStatus }>({
+  const rows = await dialect.read<{ parent_index: number; id: string; status: RunStatus }>({
     sql: STATES,
     values,
   })
-  return rows.map(({ parent_index: index, status }) => ({ index, status }))
+  return rows.map(({ parent_index: index, id: runId, status }) => ({ index, runId, status }))
 }

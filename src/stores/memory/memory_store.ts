@@ -125,7 +125,7 @@ export class MemoryStore implements Store {
   }
 
   async childStates(parent: { runId: string; seq: number }): Promise<ChildState[]> {
-    return this.#children(parent).map(({ index, status }) => ({ index, status }))
+    return this.#children(parent).map(({ index, id: runId, status }) => ({ index, runId, status }))
   }
 
   async offerBlocked(claimKeys: readonly string[]): Promise<number> {

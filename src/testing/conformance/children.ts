@@ -69,7 +69,7 @@ export function childrenChecks(check: Check) {
       [[1, 'taken']]
     )
     assert.deepEqual(await db.store.childStates({ runId: 'p', seq: 0 }), [
-      { index: 0, status: 'pending' },
+      { index: 0, runId: 'c', status: 'pending' },
     ])
   })
 
@@ -129,9 +129,9 @@ export function childrenChecks(check: Check) {
     )
     const ended = states.filter(({ status }) => status !== 'running')
     assert.deepEqual(ended, [
-      { index: 1, status: 'failed' },
-      { index: 4, status: 'completed' },
-      { index: 11, status: 'completed' },
+      { index: 1, runId: 'p.1', status: 'failed' },
+      { index: 4, runId: 'p.4', status: 'completed' },
+      { index: 11, runId: 'p.11', status: 'completed' },
     ])
     assert.deepEqual(await db.store.childOutcomes({ runId: 'p', seq: 1 }), [])
     assert.deepEqual(await db.store.childStates({ runId: 'unknown', seq: 0 }), [])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { compensationSeq, handoffSeq } from '../../core/history.ts'
+import { compensationSeq, handoffSeq, requeueSeq } from '../../core/history.ts'
 import type { Scenario } from './scenario.ts'
 import type { Check } from './suite.ts'
 import {
@@ -38,6 +38,38 @@ async function tagsOf(db: Scenario, id: string) {
 }
 
 export function requeueingChecks(check: Check) {
+  check(
+    'records what is to be known of the life before, live beside what it retires',
+    async (db) => {
+      const row = await failed(db, 'r')
+      const told = record(requeueSeq(0), {
+        kind: 'requeue',
+        name: 'requeue',
+        ordinal: null,
+        after: 0,
+      })
+      assert.deepEqual(await db.answers(requeue(row, { retire: [1], record: told })), ['requeued'])
+      const { records = [] } = (await db.store.getHistory('r')) ?? {}
+      assert.deepEqual(
+        records.map(({ generation, seq, kind, token }) => [generation, seq, kind, token]),
+        [
+          [0, requeueSeq(0), 'requeue', row.token],
+          [0, 0, 'local_step', row.token],
+          [1, 1, 'local_step', row.token],
+        ]
+      )
+      const [claimed] = await db.claim()
+      const [loaded] = await db.store.load([{ runId: claimed!.id, inboxAfter: 0, resident: false }])
+      assert.deepEqual(
+        loaded?.history.map(({ seq, output }) => [seq, output]),
+        [
+          [requeueSeq(0), told.output],
+          [0, record(0).output],
+        ]
+      )
+    }
+  )
+
   for (const end of [FAIL, DIE])
     check(
       `makes a run that ended by "${end.kind}" live again, under a new token (DL-9)`,

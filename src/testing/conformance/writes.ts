@@ -185,9 +185,9 @@ export function cancel(runId: string, options: { compensate?: boolean } = {}): C
 
 export function requeue(
   { id, token }: Pick<RunRow, 'id' | 'token'>,
-  options: Partial<Pick<RequeueWrite, 'retire' | 'timeoutMs'>> = {}
+  options: Partial<Pick<RequeueWrite, 'retire' | 'record' | 'timeoutMs'>> = {}
 ): RequeueWrite {
-  return { type: 'requeue', runId: id, token, retire: [], ...options }
+  return { type: 'requeue', runId: id, token, retire: [], record: null, ...options }
 }
 
 export function parentLink(runId: string, overrides: Partial<ParentLink> = {}): ParentLink {
