@@ -179,5 +179,5 @@ for (const kind of SQL_KINDS)
         }
         assert.isAbove(await eachWrite(attempt), 3)
         assert.isAbove(inFlight, 0)
-      })
+      }).timeout(180_000)
   })
