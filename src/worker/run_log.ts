@@ -1,6 +1,7 @@
 import { errorLine } from '../core/error_line.ts'
 import type { RunEventName, RunEvents } from '../engine/events.ts'
 import type { RunLogger } from '../types/step.ts'
+import { BlockedRuns } from './blocked_runs.ts'
 
 /** One thing that happened to a run, under the name of its event. */
 export type WorkEvent = { [Name in RunEventName]: { event: Name } & RunEvents[Name] }[RunEventName]
@@ -20,14 +21,12 @@ export function workEvent<Name extends RunEventName>(
 }
 
 const TROUBLE = ['run.failed', 'run.blocked', 'run.stalled', 'run.unrouted'] as const
-const MOST_BLOCKED = 1_000
 
 /** Tells a logger what happens to runs: one line each, which holds all there is to know at a glance. */
 export class RunLog {
   #log: RunLogger
   #hasFields: boolean
-  /** Last line of each blocked run, which is offered again and again. */
-  #blocked = new Map<string, string>()
+  #blocked = new BlockedRuns()
 
   /**
    * @param params.fields also passes the facts as an object, for logs that are searched. Where lines are printed for
@@ -50,17 +49,17 @@ export class RunLog {
       case 'run.started':
         return this.#say('info', event, line)
       case 'run.completed':
-        this.#blocked.delete(runId)
+        this.#blocked.over(runId)
         return this.#say('info', event, line)
       case 'run.failed':
-        this.#blocked.delete(runId)
+        this.#blocked.over(runId)
         return this.#say(
           'error',
           event,
           `run ${event.status}: ${workflow} ${runId}: ${errorLine(event.error)}`
         )
       case 'run.cancelled':
-        this.#blocked.delete(runId)
+        this.#blocked.over(runId)
         return this.#say('info', event, line)
       case 'run.routed':
         return this.#say(
@@ -71,18 +70,11 @@ export class RunLog {
       case 'run.unrouted':
         return this.#say('warn', event, `${line}: ${event.reason}`)
       case 'run.blocked':
-        return this.#writeBlocked(event, `${line}: ${errorLine(event.error)}`)
+        if (!this.#blocked.note(runId, event.error)) return
+        return this.#say('error', event, `${line}: ${errorLine(event.error)}`)
       case 'run.stalled':
         return this.#say('warn', event, `${line}: it neither asks nor awaits anything of ctx`)
     }
-  }
-
-  /** Once, until something else is wrong with the run. */
-  #writeBlocked(event: WorkEvent & { event: 'run.blocked' }, line: string): void {
-    if (this.#blocked.get(event.runId) === line) return
-    if (this.#blocked.size >= MOST_BLOCKED) this.#blocked.clear()
-    this.#blocked.set(event.runId, line)
-    this.#say('error', event, line)
   }
 
   #say(level: 'info' | 'warn' | 'error', { event: _, ...facts }: WorkEvent, line: string): void {

@@ -1,5 +1,6 @@
 import timers from 'node:timers'
 import { RUN_EVENT_NAMES, type RunEventName } from '../engine/events.ts'
+import { BlockedRuns } from './blocked_runs.ts'
 import { type EmitsRunEvents, type WorkEvent, workEvent } from './run_log.ts'
 
 type EventKind = RunEventName extends `run.${infer Kind}` ? Kind : never
@@ -18,7 +19,7 @@ const SUMMARY_MS = 30_000
 
 /**
  * Tells what a worker does: one event for each thing that happens to a run, and every 30 s a summary if
- * something happened since the last one.
+ * something happened since the last one. A blocked run that is tried again in vain is none.
  */
 export class WorkReport {
   readonly counts: WorkCounts = noCounts()
@@ -26,6 +27,7 @@ export class WorkReport {
   readonly #leaves: (() => void)[]
   readonly #timer: NodeJS.Timeout
   readonly #clock: Pick<typeof timers, 'setInterval' | 'clearInterval'>
+  readonly #blocked = new BlockedRuns()
   #summarised = ''
 
   /** @param clock what the intervals are measured by */
@@ -38,13 +40,32 @@ export class WorkReport {
     this.#clock = clock
     this.#leaves = RUN_EVENT_NAMES.map((name) =>
       engine.on(name, (facts) => {
+        const event = workEvent(name, facts)
+        if (!this.#isNews(event)) return
         this.counts[kindOf(name)]++
-        output.event(workEvent(name, facts))
+        output.event(event)
       })
     )
     this.#summarised = JSON.stringify(this.counts)
     this.#timer = clock.setInterval(() => this.#summarise(), SUMMARY_MS)
     this.#timer.unref()
+  }
+
+  #isNews(event: WorkEvent): boolean {
+    switch (event.event) {
+      case 'run.blocked':
+        return this.#blocked.note(event.runId, event.error)
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
+        this.#blocked.over(event.runId)
+        return true
+      case 'run.started':
+      case 'run.routed':
+      case 'run.unrouted':
+      case 'run.stalled':
+        return true
+    }
   }
 
   #summarise(): void {

@@ -57,4 +57,26 @@ test.group('Run log', () => {
       ]
     )
   })
+
+  test('what does not fit the history at the same position is told of once, whatever the code asks for', ({
+    assert,
+  }) => {
+    const log = new LogCapture()
+    const lines = new RunLog({ log, fields: false })
+    for (const [message, seq] of [
+      ['asked for a', 3],
+      ['asked for b', 3],
+      ['asked for b', 4],
+    ] as const) {
+      const mismatch = { name: 'E', message, code: 'non_determinism', details: { seq } }
+      lines.write({ event: 'run.blocked', ...run, error: mismatch })
+    }
+    assert.deepEqual(
+      log.lines.map(({ args }) => args[0]),
+      [
+        'run blocked: orders.ship a: non_determinism: asked for a',
+        'run blocked: orders.ship a: non_determinism: asked for b',
+      ]
+    )
+  })
 })

@@ -39,6 +39,24 @@ test.group('Work report', () => {
     assert.deepEqual(report.counts, { ...none, routed: 1, unrouted: 1, cancelled: 1 })
   })
 
+  test('counts a blocked run when it becomes blocked, and not each time it is tried', ({
+    assert,
+    cleanup,
+  }) => {
+    const emitter = new RunEventEmitter(() => {})
+    const events: unknown[] = []
+    const report = new WorkReport(emitter, { event: (event) => events.push(event), summary() {} })
+    cleanup(() => report.stop())
+    const error = { name: 'Error', message: 'why', code: 'foreign_await' }
+    for (const runId of ['a', 'b', 'a', 'b', 'a'])
+      emitter.emit('run.blocked', { ...run, runId, error })
+    assert.equal(report.counts.blocked, 2)
+    assert.lengthOf(events, 2)
+    emitter.emit('run.completed', run)
+    emitter.emit('run.blocked', { ...run, error })
+    assert.equal(report.counts.blocked, 3)
+  })
+
   test('sums up after 30 s when something has happened, and is silent otherwise', ({
     assert,
     cleanup,
