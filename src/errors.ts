@@ -186,6 +186,9 @@ interface AnswersRequest {
   response: { status(code: number): { send(body: unknown): void } }
 }
 
+/** What is said of a run by its status; of others, that it is so. */
+const ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' }
+
 /** A run that a caller waited for did not complete. */
 class RunFailedError extends Error {
   static readonly code = 'E_RUN_FAILED'
@@ -207,7 +210,10 @@ class RunFailedError extends Error {
     code?: string | undefined
     details?: unknown
   }) {
-    super(`Run "${failure.runId}" is ${failure.status}: ${failure.message}`)
+    const { runId, status, message, code } = failure
+    // The code of a cancelled run says no more than its status.
+    const shownCode = code === undefined || code === status ? '' : ` (${code})`
+    super(`Run "${runId}" ${ENDED[status] ?? `is ${status}`}${shownCode}: ${message}`)
     this.name = 'RunFailedError'
     this.code = failure.code ?? RunFailedError.code
     this.runId = failure.runId

@@ -96,7 +96,7 @@ test.group('thrown errors', () => {
       runId: 'r',
       status: 'failed',
       code: 'invalid_line',
-      message: 'Run "r" is failed: no',
+      message: 'Run "r" has failed (invalid_line): no',
     })
     assert.deepEqual(error.details, [1])
     assert.isTrue(InvalidLine.is(error))
@@ -105,6 +105,27 @@ test.group('thrown errors', () => {
       'E_RUN_FAILED'
     )
   })
+
+  for (const { status, code, message } of [
+    { status: 'failed', code: undefined, message: 'Run "r" has failed: no' },
+    { status: 'failed', code: 'bad_line', message: 'Run "r" has failed (bad_line): no' },
+    { status: 'cancelled', code: 'cancelled', message: 'Run "r" was cancelled: no' },
+    {
+      status: 'cancelled',
+      code: 'execution_timeout',
+      message: 'Run "r" was cancelled (execution_timeout): no',
+    },
+    {
+      status: 'dead',
+      code: 'max_recovery_attempts',
+      message: 'Run "r" is dead (max_recovery_attempts): no',
+    },
+    { status: 'blocked', code: 'foreign_await', message: 'Run "r" is blocked (foreign_await): no' },
+  ]) {
+    test(`says of a run: ${message}`, ({ assert }) => {
+      assert.equal(new E_RUN_FAILED({ runId: 'r', status, code, message: 'no' }).message, message)
+    })
+  }
 
   test('a failed run that nobody caught answers a request with an HTTP status', ({ assert }) => {
     const error = new E_RUN_FAILED({ runId: 'r', status: 'failed', message: 'no', code: 'c' })
@@ -116,7 +137,10 @@ test.group('thrown errors', () => {
         }),
       },
     })
-    assert.deepEqual(sent, [500, { errors: [{ message: 'Run "r" is failed: no', code: 'c' }] }])
+    assert.deepEqual(sent, [
+      500,
+      { errors: [{ message: 'Run "r" has failed (c): no', code: 'c' }] },
+    ])
   })
 })
 
