@@ -57,10 +57,7 @@ export abstract class RunActionCommand extends DurableCommand {
     const { status, workflow, tag, namespace, runIds = [] } = this
     const filter = { status, workflow, tag, namespace }
     const selection = selectRuns({ runIds, filter, statuses: description.statuses })
-    if (selection.kind === 'none') {
-      const exitCode = this.refuse(selection.problem)
-      return selection.isRefused ? EXIT_CODES.nothing : exitCode
-    }
+    if (selection.kind === 'none') return this.refuse(selection.problem)
     if (selection.kind === 'filter') {
       const isConfirmed = await this.#confirmed(engine, { selection, description })
       if (!isConfirmed) return EXIT_CODES.nothing

@@ -20,8 +20,8 @@ export type RunSelection =
       tag?: string | undefined
       namespace?: string | undefined
     }
-  /** `isRefused`: it would be about every run there is; else an argument is not valid. */
-  | { kind: 'none'; problem: string; isRefused: boolean }
+  /** An argument is not valid, or there is none: it would be about every run there is. */
+  | { kind: 'none'; problem: string }
 
 export type FilteredSelection = RunSelection & { kind: 'filter' }
 
@@ -39,7 +39,7 @@ export function selectRuns(params: {
   if (runIds.length > 0) return { kind: 'ids', runIds }
   if (given.length === 0) {
     const flags = '--status, --workflow, --tag or --namespace'
-    return { ...wrong(`Without run ids it takes a filter: ${flags}`), isRefused: true }
+    return wrong(`Without run ids it takes a filter: ${flags}`)
   }
   const { status, workflow, tag, namespace } = filter
   const chosen = status === undefined ? statuses : statuses.filter((known) => known === status)
@@ -76,5 +76,5 @@ export async function* selectedPages(
 }
 
 function wrong(problem: string) {
-  return { kind: 'none' as const, problem, isRefused: false }
+  return { kind: 'none' as const, problem }
 }

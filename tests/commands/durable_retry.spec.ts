@@ -134,8 +134,8 @@ test.group('durable:retry', () => {
   })
 
   for (const { title, argv, code, message } of [
-    { title: 'no id and no filter (case 35)', argv: [], code: 2, message: /takes a filter/ },
-    { title: '--force alone', argv: ['--force'], code: 2, message: /takes a filter/ },
+    { title: 'no id and no filter (case 35)', argv: [], code: 1, message: /takes a filter/ },
+    { title: '--force alone', argv: ['--force'], code: 1, message: /takes a filter/ },
     {
       title: 'ids beside a filter',
       argv: ['one', '--status=failed'],
