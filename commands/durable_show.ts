@@ -3,7 +3,7 @@ import type { CommandOptions } from '@adonisjs/core/types/ace'
 import { countChildren, statusesInWords } from '../src/commands/child_counts.ts'
 import { DurableCommand } from '../src/commands/durable_command.ts'
 import { handledInWords, type HandlerRun } from '../src/commands/handler_runs.ts'
-import { byPlace, placeOf } from '../src/commands/operation_place.ts'
+import { byPlace, placeInParent, placeOf } from '../src/commands/operation_place.ts'
 import { readableInstant, readableJson } from '../src/commands/readable.ts'
 import {
   forPrograms,
@@ -92,7 +92,7 @@ export default class DurableShow extends DurableCommand {
       ['phase', phaseInWords(run)],
       ['namespace', run.namespace],
       ['tags', run.tags.join(', ')],
-      ['parent', parent && `${parent.runId}, operation ${parent.seq}, index ${parent.index}`],
+      ['parent', parent && inParent(parent)],
       ['handles', handles && handledInWords(handles)],
       ...handlers.map((handler): [string, string] => ['handled by', handlerInWords(handler)]),
       ['worker', run.owner],
@@ -171,7 +171,7 @@ export default class DurableShow extends DurableCommand {
     const table = this.ui.table().head(['seq', 'index', 'run', 'workflow', 'status', 'error'])
     for (const { id, workflow, version, status, errorCode, parent } of children) {
       table.row([
-        String(parent?.seq),
+        parent ? placeInParent(parent) : '',
         String(parent?.index),
         id,
         `${workflow} (${version})`,
@@ -181,4 +181,11 @@ export default class DurableShow extends DurableCommand {
     }
     table.render()
   }
+}
+
+function inParent(parent: { runId: string; seq: number; index: number }): string {
+  const { runId, seq, index } = parent
+  return seq < 0
+    ? `${runId}, ${placeInParent(parent)}`
+    : `${runId}, operation ${seq}, index ${index}`
 }

@@ -8,6 +8,11 @@ export function placeOf({ seq, kind }: { seq: number; kind: OperationKind }): st
   return String(seq)
 }
 
+/** Which operation of its parent started a run; below zero there are only handlers of failures. */
+export function placeInParent({ seq }: { seq: number }): string {
+  return seq < 0 ? placeOf({ seq, kind: 'handoff' }) : String(seq)
+}
+
 /** The order in which a run did things: what undoes and what follows comes after the body's operations. */
 export function byPlace(a: { seq: number }, b: { seq: number }): number {
   const isBodys = ({ seq }: { seq: number }) => (seq < 0 ? 1 : 0)

@@ -288,7 +288,11 @@ test.group('durable:show', () => {
     assert.match(text, /^handled by +line\.onError\.1 \(commands\.show_handler\): suspended$/m)
     assert.match(text, /handoff 0 \(retired\)\|handoff\|onError:retried:line\.onError\.0\|failed\|/)
     assert.match(text, /handoff 1\|handoff\|its handler run line\.onError\.1\|/)
-    assert.match(await show('line.onError.1'), /^handles +the failure of line$/m)
+    const handler1 = await show('line.onError.1')
+    assert.match(handler1, /^handles +the failure of line$/m)
+    assert.match(handler1, /^parent +line, handoff 1$/m)
+    const started = await show('line', '--children')
+    assert.match(started, /^handoff 1\|0\|line\.onError\.1\|/m)
 
     const { run, handlers } = JSON.parse(await show('line', '--json'))
     assert.equal(run.phase, 'following')
