@@ -36,6 +36,8 @@ function isPlainValue(value: unknown, depth: number, budget: Budget): boolean {
     case 'object': {
       if (value === null) return true
       if (depth === 0 || Object.getOwnPropertySymbols(value).length > 0) return false
+      // JSON would call it, also where no key shows it.
+      if ('toJSON' in value) return false
       const prototype: unknown = Object.getPrototypeOf(value)
       if (prototype === Object.prototype) return isPlainObject(value as Readable, depth - 1, budget)
       return (

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LoadedRun, Store } from '../contracts/store.ts'
 import { isSuspectKey } from '../core/name.ts'
@@ -243,9 +244,23 @@ export class RunPool implements LeasedRuns {
       execution.discard(turnOver('The run could not be executed'))
       throw error
     } finally {
-      // A step that does not heed its abort may outlive its phase.
-      await Promise.all(begun.map((each) => each.quiet()))
+      await this.#untilQuiet(row, begun)
     }
+  }
+
+  /** A step that does not heed its abort may outlive its run, and keeps the slot: what it does is work like any other. */
+  async #untilQuiet({ id, workflow }: RunRow, begun: readonly Execution[]): Promise<void> {
+    const { options, log } = this.#params.context
+    const warning = setTimeout(() => {
+      log.warn(
+        { runId: id, workflow },
+        `A step of ${workflow} ${id} has not returned ${options.stallMs} ms after the run had left this worker: it keeps ` +
+          'a slot until it returns. Let it heed its signal'
+      )
+    }, options.stallMs)
+    warning.unref()
+    await Promise.all(begun.map((each) => each.quiet()))
+    clearTimeout(warning)
   }
 
   /** Said first: if it ends this process too, nothing can be said after. */

@@ -132,6 +132,9 @@ const KEPT: Record<string, unknown> = {
       configurable: true,
     }
   ),
+  'an object with a hidden toJSON': Object.defineProperty({ id: 7, total: 12 }, 'toJSON', {
+    value: () => ({ id: 7 }),
+  }),
   'a getter': {
     get a() {
       return new Date(3)

@@ -187,7 +187,7 @@ test.group('Requeue plan', () => {
   })
 
   test('nothing is retired twice, whatever the error', ({ assert }) => {
-    assert.deepEqual(planRequeue([], null), { retire: [], kept: [] })
+    assert.deepEqual(planRequeue([], null), { retire: [], kept: [], repeated: [] })
     const records = [done(0, 0, 0), undo(0), failed(1, 1, 1, 'no')]
     const { retire } = planRequeue(records, null)
     assert.lengthOf(retire, new Set(retire).size)

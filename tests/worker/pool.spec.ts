@@ -85,4 +85,33 @@ test.group('The slots of a worker', (group) => {
     await worker.whenIdle()
     assert.deepEqual(calls, [])
   })
+
+  test('a step that goes on though its run was cancelled keeps the slot, and the worker says so', async ({
+    assert,
+    cleanup,
+  }) => {
+    const deaf = new Gate()
+    const app = new DurableApp({ options: { stallMs: 1 } })
+    cleanup(async () => {
+      deaf.open()
+      await app.close()
+    })
+    app.engine.register('main', '1', (ctx) => ctx.localStep('deaf', () => deaf.pass()))
+    const worker = await app.work()
+    const { runId } = await app.engine.start({ name: 'main', version: '1' })
+    await deaf.reached()
+    await app.engine.cancel(runId)
+    const warned = () =>
+      app.log.lines.some(
+        ({ level, args }) => level === 'warn' && /keeps a slot/.test(String(args[1]))
+      )
+    await until(warned)
+    const during = await worker.standing()
+    assert.isFalse(during.isIdle)
+    deaf.open()
+    await until(async () => {
+      const { isIdle } = await worker.standing()
+      return isIdle
+    })
+  })
 })
