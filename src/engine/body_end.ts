@@ -10,8 +10,9 @@ import { failedCode } from '../core/unwinding.ts'
 import type { Outcome } from '../replay/operation.ts'
 import type { Turn, TurnWants } from '../replay/turn.ts'
 import type { BodyOutcome } from '../replay/turn_state.ts'
+import type { RunLogger } from '../types/step.ts'
 import type { FailureRouting } from './failure_routing.ts'
-import { notAwaitedError } from './faults.ts'
+import { notAwaitedError, notBegunMessage } from './faults.ts'
 import type { RunWriter, TurnEnding } from './run_writer.ts'
 import type { StepRunner } from './step_runner.ts'
 
@@ -23,6 +24,7 @@ interface BodyEndParams {
   steps: StepRunner
   routing: FailureRouting
   maxPayloadBytes: number
+  log: RunLogger
   /** Encoded input of the run. */
   input: string
 }
@@ -88,8 +90,17 @@ export class BodyEnd {
   async #end(wants: TurnWants, end: Exclude<TurnEnd, { kind: 'continue' }>): Promise<TurnEnding> {
     const { writer } = this.#params
     const answer = await writer.write(wants, end)
-    if (answer.type === 'committed') return writer.ended(wants, end)
-    return (await this.unwritten(wants, answer)) ?? 'lost'
+    if (answer.type !== 'committed') return (await this.unwritten(wants, answer)) ?? 'lost'
+    if (end.kind === 'complete') this.#warnOfUnbegun()
+    return writer.ended(wants, end)
+  }
+
+  /** Nothing else tells of them: they are in no history. */
+  #warnOfUnbegun(): void {
+    const { turn, writer, log } = this.#params
+    if (turn.unbegun.length === 0) return
+    const { runId, workflow } = writer.facts
+    log.warn({ runId, workflow }, notBegunMessage(writer.facts, turn.unbegun))
   }
 
   /** Steps that have no record were executed all the same: how they ended is not known any more. */

@@ -2,6 +2,8 @@ import { E_FOREIGN_AWAIT, E_NON_DETERMINISM } from '../errors.ts'
 import type { TurnFault } from '../replay/turn_state.ts'
 import { type SerializedError, serializeError } from '../core/serialized_error.ts'
 
+/** Operations of a body that are named. */
+const NAMED_OPERATIONS = 10
 /** Characters of a query that are shown. */
 const SHOWN_QUERY = 100
 
@@ -42,4 +44,19 @@ export function notAwaitedError(operation: { seq: number; name: string }): Seria
     details: { seq: operation.seq, name: operation.name },
     retryable: false,
   }
+}
+
+/** What is said of operations that a body called last, handed on, and did not wait for. */
+export function notBegunMessage(
+  { runId, workflow }: { runId: string; workflow: string },
+  operations: readonly { kind: string; name: string }[]
+): string {
+  const named = operations.slice(0, NAMED_OPERATIONS).map(({ kind, name }) => `${kind} "${name}"`)
+  const rest = operations.length - named.length
+  const list = `${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+  const [it, was] = operations.length === 1 ? ['it', 'it was'] : ['them', 'they were']
+  return (
+    `${workflow} ${runId} completed without ${list}: nobody waited for ${it}, so ${was} not begun. ` +
+    'In a loop write: await Promise.all(list.map(...))'
+  )
 }

@@ -130,6 +130,7 @@ export class TurnRunner implements Resident {
     const end = new BodyEnd({
       ...{ turn, routing, writer: this.#writer, steps: this.#steps },
       maxPayloadBytes: options.maxPayloadBytes,
+      log,
       input: loaded.input!,
     })
     return { turn, outside, end }

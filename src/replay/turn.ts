@@ -63,6 +63,7 @@ export class Turn {
   #fresh: OpenCall[] = []
   /** Calls to which nobody had listened when last looked at. */
   #unlistened = new Set<OpenCall>()
+  #unbegun: OpenCall[] = []
   #compensables = new Compensables()
   #seq = 0
   #delivered = 0
@@ -289,6 +290,11 @@ export class Turn {
     })
   }
 
+  /** What the body called last, and ended without awaiting: it was not begun. */
+  get unbegun(): OperationIdentity[] {
+    return this.#unbegun
+  }
+
   /** What is to be written and done now; null while deliveries are under way. */
   take(): TurnWants | null {
     if (this.#isDiscarded) return null
@@ -508,16 +514,23 @@ export class Turn {
     const begin = this.#beginOf(call)
     switch (begin.kind) {
       case 'wait':
+        if (begin.children.length === 0) this.#notBegun(call)
         return this.#wants.startChildren(begin.children)
       case 'done':
         this.#wants.startChildren(begin.children)
         return this.#wants.send(begin.signals)
       case 'run':
+        return this.#notBegun(call)
       case 'fetch':
         return
       case 'mismatch':
         return this.#differ({ ...begin, seq: call.seq })
     }
+  }
+
+  /** What was called before the last window, or has a wait, was begun by an earlier turn. */
+  #notBegun(call: OpenCall): void {
+    if (call.after === this.#delivered && !call.hasWait) this.#unbegun.push(call)
   }
 
   #beginOf(call: OpenCall): Begin {

@@ -69,4 +69,51 @@ test.group('Operations that nobody awaits', (group) => {
     const run = await deployments.start()
     assert.equal(run.error!.message, 'its own')
   })
+
+  const warnings = () =>
+    deployments.app.log.lines.filter(({ level }) => level === 'warn').map(({ args }) => args)
+
+  test('steps of functions that nobody waited for at the end of a body are named in a warning', async ({
+    assert,
+  }) => {
+    const calls: number[] = []
+    await deployments.deploy({
+      main(ctx) {
+        const mail = async (n: number) => {
+          await ctx.localStep(`mail-${n}`, () => void calls.push(n))
+        }
+        for (const n of [1, 2]) void mail(n)
+        return 'done'
+      },
+    })
+    const run = await deployments.start()
+    assert.equal(run.status, 'completed')
+    assert.isEmpty(calls)
+    assert.deepEqual(warnings(), [
+      [
+        { runId: 'run', workflow: 'main' },
+        'main run completed without local_step "mail-1", local_step "mail-2": nobody waited for them, so they were not begun. In a loop write: await Promise.all(list.map(...))',
+      ],
+    ])
+  })
+
+  const silent: Record<string, (ctx: WorkflowCtx) => unknown> = {
+    'the loser of a race, which was begun,': (ctx) =>
+      Promise.race([ctx.localStep('a', () => 1), ctx.sleep('1h'), ctx.waitForSignal('never')]),
+    'a function that gets to its step before the end': async (ctx) => {
+      void ctx.localStep('a', () => 1).then(() => {})
+      await ctx.localStep('b', () => 2)
+    },
+    'a child that was started at the end': (ctx) => void ctx.startChild('child').then(() => {}),
+    'a body that throws': (ctx) => {
+      void ctx.localStep('a', () => 1).then(() => {})
+      throw new Error('its own')
+    },
+  }
+  for (const [what, main] of Object.entries(silent))
+    test(`${what} is no reason for that warning`, async ({ assert }) => {
+      await deployments.deploy({ main, child: () => 1 })
+      await deployments.start()
+      assert.isEmpty(warnings())
+    })
 })
