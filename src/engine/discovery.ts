@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { E_DISCOVERY_FAILED, E_INVALID_WORKFLOW, E_WORKFLOW_ALREADY_REGISTERED } from '../errors.ts'
@@ -6,6 +6,7 @@ import type { WorkflowClass } from '../types/workflow.ts'
 import type { Registry } from './registry.ts'
 import {
   isDiscoverable,
+  isWorkflowClass,
   workflowDefinitions,
   workflowOptions,
   type ClassEnvironment,
@@ -71,6 +72,25 @@ function workflowsOf(module: object): WorkflowClass[] {
   return [...new Set(Object.values(module).filter(isDiscoverable))]
 }
 
+/** Whether it is meant as a workflow, and no subclass of BaseWorkflow. */
+function isStray(value: unknown): value is WorkflowClass {
+  return isWorkflowClass(value) && Object.hasOwn(value, 'workflow') && !isDiscoverable(value)
+}
+
+/** Why a file of workflows is not the one that was meant; null = nothing is to be said of it. */
+async function oversightIn(file: string, module: object): Promise<string | null> {
+  const exported = Object.values(module)
+  const stray = exported.find(isStray)
+  if (stray !== undefined)
+    return (
+      `The class ${stray.name} of ${file} does not extend BaseWorkflow, so it is not found. ` +
+      'Write: class ... extends BaseWorkflow'
+    )
+  // Files of types alone, and those that register functions, export nothing either.
+  if (exported.length > 0 || !/\bclass\b/.test(await readFile(file, 'utf8'))) return null
+  return `${file} exports nothing, so no workflow is found in it. Export its class: export default class ...`
+}
+
 function keyOf(target: WorkflowClass): string {
   const { name, version = '1' } = workflowOptions(target)
   return `"${name}" version "${version}"`
@@ -95,6 +115,7 @@ export class Discovery {
   #trace = ''
   /** What each file was when it was last imported, in development. */
   readonly #modules = new Map<string, object>()
+  readonly #oversights = new Set<string>()
 
   constructor(params: DiscoveryParams) {
     this.#params = params
@@ -134,10 +155,19 @@ export class Discovery {
     this.#workflowFiles = await sourceFiles(workflowsPath)
     this.#stepFiles = await sourceFiles(stepsPath)
     if (inDevelopment) this.#trace = await traceOf([...this.#workflowFiles, ...this.#stepFiles])
-    for (const file of this.#workflowFiles)
-      this.#register(file, workflowsOf(await importFile(file)))
+    for (const file of this.#workflowFiles) {
+      const module = await importFile(file)
+      this.#register(file, workflowsOf(module))
+      this.#warnOnce(await oversightIn(file, module))
+    }
     for (const file of this.#stepFiles) await importFile(file)
     await this.#importAgain()
+  }
+
+  #warnOnce(oversight: string | null): void {
+    if (oversight === null || this.#oversights.has(oversight)) return
+    this.#oversights.add(oversight)
+    this.#params.logger.warn(oversight)
   }
 
   /**

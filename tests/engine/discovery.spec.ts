@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { Discovery } from '../../src/engine/discovery.ts'
 import { adoptDeclaredSteps } from '../../src/engine/step_declarations.ts'
 import { HotReload } from '../support/hot_reload.ts'
-import { plainMaker, targetEnvironment } from '../support/definition_factory.ts'
+import { plainMaker, recordingLogger, targetEnvironment } from '../support/definition_factory.ts'
 
 const baseWorkflow = JSON.stringify(new URL('../../src/base_workflow.ts', import.meta.url).href)
 const step = JSON.stringify(new URL('../../src/step.ts', import.meta.url).href)
@@ -32,16 +32,42 @@ function projectIn(fs: FileSystem): Pick<FileSystem, 'create' | 'basePath'> {
 }
 
 function discoveryIn(fs: Pick<FileSystem, 'basePath'>, params: { inDevelopment?: boolean } = {}) {
-  const environment = targetEnvironment(params)
+  const logger = recordingLogger()
+  const environment = targetEnvironment({ ...params, logger })
   const discovery = new Discovery({
     ...environment,
     workflowsPath: join(fs.basePath, 'app/workflows'),
     stepsPath: join(fs.basePath, 'app/steps'),
   })
-  return { discovery, registry: environment.registry }
+  return { discovery, registry: environment.registry, warnings: logger.warnings }
 }
 
 test.group('Discovery', () => {
+  for (const inDevelopment of [false, true]) {
+    test(`warns once of a class that does not extend BaseWorkflow and of a file that exports none${inDevelopment ? ', in development' : ''}`, async ({
+      assert,
+      fs: files,
+    }) => {
+      const fs = projectIn(files)
+      const body = `{ static workflow = { name: 'x' }; async run() {} }`
+      await fs.create('app/workflows/found.ts', workflowSource('found'))
+      await fs.create('app/workflows/stray.ts', `export default class Stray ${body}`)
+      await fs.create('app/workflows/inner.ts', workflowSource('inner', { head: 'const it =' }))
+      await fs.create('app/workflows/types.ts', 'export interface Line { text: string }')
+      await fs.create('app/workflows/values.ts', 'export class Parser { run() {} }')
+      const { discovery, registry, warnings } = discoveryIn(fs, { inDevelopment })
+      await discovery.discover()
+      await discovery.discover()
+      assert.deepEqual(
+        registry.workflows().map(({ name }) => name),
+        ['found']
+      )
+      assert.lengthOf(warnings, 2)
+      assert.match(String(warnings[0]), /inner\.ts exports nothing/)
+      assert.match(String(warnings[1]), /Stray of .*stray\.ts does not extend BaseWorkflow/)
+    })
+  }
+
   test('registers every exported workflow class below the directory, default or named', async ({
     assert,
     fs: files,
