@@ -91,18 +91,18 @@ test.group('The slots of a worker', (group) => {
     cleanup,
   }) => {
     const deaf = new Gate()
-    const app = new DurableApp({ options: { stallMs: 1 } })
+    const quick = new DurableApp({ options: { stallMs: 1 } })
     cleanup(async () => {
       deaf.open()
-      await app.close()
+      await quick.close()
     })
-    app.engine.register('main', '1', (ctx) => ctx.localStep('deaf', () => deaf.pass()))
-    const worker = await app.work()
-    const { runId } = await app.engine.start({ name: 'main', version: '1' })
+    quick.engine.register('main', '1', (ctx) => ctx.localStep('deaf', () => deaf.pass()))
+    const worker = await quick.work()
+    const { runId } = await quick.engine.start({ name: 'main', version: '1' })
     await deaf.reached()
-    await app.engine.cancel(runId)
+    await quick.engine.cancel(runId)
     const warned = () =>
-      app.log.lines.some(
+      quick.log.lines.some(
         ({ level, args }) => level === 'warn' && /keeps a slot/.test(String(args[1]))
       )
     await until(warned)
