@@ -18,6 +18,7 @@ import { isTerminal, type RunSummary } from '../src/core/run.ts'
 import type { SerializedError } from '../src/core/serialized_error.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import type { RecordedOperation } from '../src/engine/run_history.ts'
+import type { FoundWorker } from '../src/engine/worker_descriptor.ts'
 import type { WorkflowRun } from '../src/engine/workflow_run.ts'
 
 const LONGEST_ERROR = 80
@@ -46,6 +47,12 @@ function unservedInWords({ namespace, workflow, version }: WorkflowRun): string 
   return `no live worker that knows ${claimKeyInWords(claimKey(namespace, workflow, version))}`
 }
 
+function workerInWords({ name, pid, host }: FoundWorker): string {
+  const where = [pid === null ? '' : `pid ${pid}`, host === null ? '' : `host ${host}`]
+  const known = where.filter((each) => each !== '').join(', ')
+  return known === '' ? name : `${name} (${known})`
+}
+
 function handlerInWords({ runId, workflow, status, errorCode, isRetired }: HandlerRun): string {
   const cause = errorCode === null ? '' : `, ${errorCode}`
   return `${runId} (${workflow}): ${status}${cause}${isRetired ? '; retried since' : ''}`
@@ -65,7 +72,7 @@ export default class DurableShow extends DurableCommand {
 
   @flags.boolean({
     description:
-      'Print JSON: { run, history, waits, childCounts, handlers, isServed }, with --children also { children }',
+      'Print JSON: { run, history, waits, childCounts, handlers, isServed, worker }, with --children also { children }',
   })
   declare json?: boolean
 
@@ -83,7 +90,7 @@ export default class DurableShow extends DurableCommand {
     if (children) this.#showChildren(children)
   }
 
-  #showRun({ run, handlers, isServed }: RunDetails): void {
+  #showRun({ run, handlers, isServed, worker }: RunDetails): void {
     const { parent, error, handles } = run
     this.#showFacts([
       ['run', run.id],
@@ -95,7 +102,7 @@ export default class DurableShow extends DurableCommand {
       ['parent', parent && inParent(parent)],
       ['handles', handles && handledInWords(handles)],
       ...handlers.map((handler): [string, string] => ['handled by', handlerInWords(handler)]),
-      ['worker', run.owner],
+      ['worker', worker ? workerInWords(worker) : run.owner],
       ['served by', isServed === false ? unservedInWords(run) : null],
       ['recoveries', run.recoveryAttempts > 0 ? String(run.recoveryAttempts) : null],
       ['created', readableInstant(run.createdAt)],

@@ -1,6 +1,7 @@
 import { isTerminal, type RunSummary } from '../core/run.ts'
 import { readerOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { OpenOperation, RecordedOperation } from '../engine/run_history.ts'
+import type { FoundWorker } from '../engine/worker_descriptor.ts'
 import type { WorkflowRun } from '../engine/workflow_run.ts'
 import { E_RUN_NOT_FOUND } from '../errors.ts'
 import { countChildren, type ChildCounts } from './child_counts.ts'
@@ -18,6 +19,8 @@ export interface RunDetails {
   handlers: HandlerRun[]
   /** Whether a live worker can execute it; null: it has ended. */
   isServed: boolean | null
+  /** The live worker that executes it; null: none does, or is known. */
+  worker: FoundWorker | null
 }
 
 /** Reads a run. Throws E_RUN_NOT_FOUND. */
@@ -34,7 +37,8 @@ export async function readRunDetails(engine: WorkflowEngine, runId: string): Pro
     childCounts.set(seq, countChildren(await reader.childStates({ runId, seq })))
   const handlers = await readHandlers(engine, { run, history: records })
   const isServed = isTerminal(run.status) ? null : await reader.isServed(run)
-  return { run, history: records, waits, childCounts, handlers, isServed }
+  const worker = run.owner === null ? null : await reader.workerOf(run.owner)
+  return { run, history: records, waits, childCounts, handlers, isServed, worker }
 }
 
 /** Every run that a run has started, in the order in which it did. */

@@ -1,7 +1,7 @@
 import type { ChildState, Store } from '../contracts/store.ts'
 import { claimKey } from '../core/name.ts'
 import type { RunSummary } from '../core/run.ts'
-import { servedKeys } from './worker_descriptor.ts'
+import { type FoundWorker, servedKeys, workerOf } from './worker_descriptor.ts'
 
 /** What commands read of runs beyond what the facade gives to applications. */
 export class RunReader {
@@ -21,6 +21,11 @@ export class RunReader {
   async errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
     const store = await this.#store()
     return store.errorsOf(runIds)
+  }
+
+  /** The live worker of an instance; null = there is none. */
+  async workerOf(instance: string): Promise<FoundWorker | null> {
+    return workerOf(await this.#store(), instance)
   }
 
   /** Whether a live worker can execute the run. */

@@ -173,7 +173,7 @@ test.group('durable:show', () => {
     await engine.start(ref, null, 'shown')
     const store = await internalsOf(engine).store()
     // As by another version of the package, which announces what it serves in a form of its own.
-    const worker = { instance: 'later:1#a', name: 'later:1', leaseMs: 1_000, descriptor: '{}' }
+    const worker = { instance: 'later:1#a', name: 'later:1', leaseMs: 60_000, descriptor: '{}' }
     await store.registerWorker({ ...worker, takeOver: false })
     const claimKeys = [claimKey('default', 'commands.executing', '1')]
     await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
@@ -181,8 +181,34 @@ test.group('durable:show', () => {
     const command = await ace.create(DurableShow, ['shown'])
     await command.exec()
     assert.match(printed(), /^status +running$/m)
-    assert.match(printed(), /^worker +later:1#a$/m)
+    assert.match(printed(), /^worker +later:1$/m)
     assert.match(printed(), /^served by +no live worker/m)
+  })
+
+  test('a run that is executing names its worker, its process and host, while the worker is live', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const application = await commandApp(fs.basePath)
+    const { app, ace, engine, printed } = application
+    cleanup(() => app.terminate())
+    const ref = engine.register('commands.executing', '1', (ctx) => ctx.waitForSignal('go'))
+    await engine.start(ref, null, 'shown')
+    const store = await internalsOf(engine).store()
+    const descriptor = JSON.stringify({ claimKeys: [], concurrency: 1, pid: 4383, host: 'vm' })
+    const worker = { instance: 'instance', name: 'vm:1', leaseMs: 60_000, descriptor }
+    await store.registerWorker({ ...worker, takeOver: false })
+    const claimKeys = [claimKey('default', 'commands.executing', '1')]
+    await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
+
+    const show = await ace.create(DurableShow, ['shown'])
+    await show.exec()
+    assert.match(printed(), /^worker +vm:1 \(pid 4383, host vm\)$/m)
+    await store.advanceClock(60_001)
+    const later = await ace.create(DurableShow, ['shown'])
+    await later.exec()
+    assert.match(printed(), /^worker +instance$/m)
   })
 
   test('of a run that has ended nothing is said of workers, nor asked', async ({
