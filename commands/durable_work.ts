@@ -105,10 +105,16 @@ export default class DurableWork extends DurableCommand {
 
   async #output(): Promise<WorkerOutput> {
     const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+    const { options } = await this.app.container.make('durable.config')
     const output = this.json
       ? jsonOutput(print)
       : // During development lines are printed for people: a fact each would take a line of its own.
-        logOutput({ log: await this.app.container.make('logger'), fields: !this.app.inDev })
+        logOutput({
+          log: await this.app.container.make('logger'),
+          fields: !this.app.inDev,
+          workflowsPath:
+            options.workflowsPath ?? this.app.rcFile.directories.workflows ?? 'app/workflows',
+        })
     return this.quiet ? quiet(output) : output
   }
 }

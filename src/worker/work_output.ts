@@ -2,9 +2,9 @@ import type { RunLogger } from '../types/step.ts'
 import { RunLog } from './run_log.ts'
 import type { WorkCounts, WorkOutput } from './work_report.ts'
 import {
+  describeNoWorkflows,
   describeWaiting,
   describeWorker,
-  NO_WORKFLOWS,
   type WorkerDescription,
 } from './worker_description.ts'
 
@@ -16,14 +16,18 @@ export interface WorkerOutput extends WorkOutput {
 }
 
 /** Log lines for people, through the application's logger. */
-export function logOutput(params: { log: RunLogger; fields: boolean }): WorkerOutput {
+export function logOutput(params: {
+  log: RunLogger
+  fields: boolean
+  workflowsPath: string
+}): WorkerOutput {
   const { log, fields } = params
   const runs = new RunLog(params)
   const info = (facts: object, line: string) => (fields ? log.info(facts, line) : log.info(line))
   return {
     started(worker) {
       info({ worker }, describeWorker(worker))
-      if (worker.workflows.length === 0) log.warn(NO_WORKFLOWS)
+      if (worker.workflows.length === 0) log.warn(describeNoWorkflows(params.workflowsPath))
     },
     waiting: (dueIn) => log.info(describeWaiting(dueIn)),
     event: (event) => runs.write(event),

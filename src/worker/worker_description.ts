@@ -26,9 +26,13 @@ export function describeWorker(worker: WorkerDescription): string {
   )
 }
 
-export const NO_WORKFLOWS =
-  'No workflow was found: this worker has nothing that it could execute. Export classes that extend BaseWorkflow from ' +
-  'files of app/workflows ("workflowsPath"), or register functions in start/durable.ts'
+/** @param workflowsPath where classes were looked for, as it is configured */
+export function describeNoWorkflows(workflowsPath: string): string {
+  return (
+    'No workflow was found: this worker has nothing that it could execute. Export classes that extend BaseWorkflow from ' +
+    `files of ${workflowsPath} ("workflowsPath"), or register functions in start/durable.ts`
+  )
+}
 
 /** One line that tells a waiting worker from a broken one. `dueIn` in ms; null = nothing has a due time. */
 export function describeWaiting(dueIn: number | null): string {

@@ -99,14 +99,24 @@ test.group('durable:work', () => {
     assert.match(lines.at(-1) ?? '', /^waiting: the next run is due in 3\d{3} s$/)
   })
 
-  test('warns when no workflow was found', async ({ assert, fs, cleanup }) => {
-    const { app, ace } = await commandApp(fs.basePath)
-    cleanup(() => app.terminate())
-    const lines = linesOf(await app.container.make('logger'))
-    const command = await ace.create(DurableWork, ['--stop-when-idle'])
-    await command.exec()
-    assert.match(lines[0] ?? '', /, 0 workflows$/)
-    assert.match(lines[1] ?? '', /^No workflow was found.*app\/workflows/)
+  test('warns when no workflow was found, with where it looked', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    for (const [given, shown] of [
+      [null, 'app/workflows'],
+      ['app/flows', 'app/flows'],
+    ] as const) {
+      const { app, ace } = await commandApp(fs.basePath, { workflowsPath: given })
+      cleanup(() => app.terminate())
+      const lines = linesOf(await app.container.make('logger'))
+      const command = await ace.create(DurableWork, ['--stop-when-idle'])
+      await command.exec()
+      assert.match(lines[0] ?? '', /, 0 workflows$/)
+      assert.include(lines[1], 'No workflow was found')
+      assert.include(lines[1], `from files of ${shown} ("workflowsPath")`)
+    }
   })
 
   test('commits the router, so that steps can build URLs', async ({ assert, fs, cleanup }) => {
