@@ -36,7 +36,7 @@ export const stores = {
    * @param options.connection name of a Lucid connection; default: Lucid's default one
    * @param options.direct PostgreSQL behind a transaction pooler: name of a Lucid connection that goes past it, for
    * claims, leases and notifications; default: `connection`
-   * @throws E_UNKNOWN_OPTION
+   * @throws E_UNKNOWN_OPTION, E_INVALID_OPTION
    */
   lucid(options: { connection?: string; direct?: string } = {}): StoreProvider {
     checkOptions('stores.lucid()', options, { connection: true, direct: true })

@@ -34,7 +34,7 @@ function checkStep(name: string, options: StepOptions): void {
  * evaluated. Called inside a body it throws E_STEP_CALLED_DIRECTLY; elsewhere it is the function.
  *
  * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP,
- * E_UNKNOWN_OPTION
+ * E_UNKNOWN_OPTION, E_INVALID_OPTION
  */
 export function defineStep<I, O>(
   name: string,
@@ -68,7 +68,7 @@ export function defineStep<I, O>(
  * elsewhere it is the method.
  *
  * @throws E_DUPLICATE_STEP when another file defines the name, E_INVALID_NAME, E_INVALID_SCHEMA, E_INVALID_STEP,
- * E_UNKNOWN_OPTION
+ * E_UNKNOWN_OPTION, E_INVALID_OPTION
  */
 export function Step(
   nameOrOptions: string | (StepOptions & { name?: string | undefined }) = {}

@@ -13,8 +13,8 @@ export interface RequeuePlan {
 
 /**
  * Retires what the failure can have influenced. The cut is the first delivery among the operation whose error ended
- * the run, those that failed while it was under way, and all operations that were compensated; that operation and every one called after its delivery go, and
- * what was delivered to nobody goes too. The rest stays and is replayed.
+ * the run, those that failed while it was under way, and all operations that were compensated; these and every one
+ * called after that delivery go, and what was delivered to nobody goes too. The rest stays and is replayed.
  *
  * `after` counts deliveries, and ordinals have gaps once something was retired: the cut is a place in the order of the
  * deliveries.

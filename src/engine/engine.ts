@@ -82,7 +82,8 @@ export class WorkflowEngine {
   /**
    * Registers a workflow written as a function. Returns the ref that names it. The same function again changes nothing;
    * another one under a known name and version is refused with E_WORKFLOW_ALREADY_REGISTERED, but in development
-   * replaces one of the same file, as hot reload needs. Throws E_INVALID_NAME, E_INVALID_SCHEMA, E_UNKNOWN_OPTION.
+   * replaces one of the same file, as hot reload needs. Throws E_INVALID_NAME, E_INVALID_SCHEMA, E_UNKNOWN_OPTION,
+   * E_INVALID_OPTION.
    */
   register<I = unknown, O = unknown>(
     name: string,
@@ -107,8 +108,8 @@ export class WorkflowEngine {
    *
    * @param runIdOrOptions the run id, or options; a run id goes before one in `options`
    * @throws E_RUN_ID_TAKEN when a run of another workflow has the id; E_UNKNOWN_WORKFLOW, E_UNKNOWN_OPTION,
-   * E_INVALID_NAME, E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments; E_START_IN_BODY
-   * inside a workflow body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that
+   * E_INVALID_OPTION, E_INVALID_NAME, E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments;
+   * E_START_IN_BODY inside a workflow body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that
    * the store cannot use; E_ENGINE_STOPPED
    */
   start<I, O>(
@@ -142,8 +143,8 @@ export class WorkflowEngine {
    * Sends a signal to whoever waits for `token`; without one it is kept. `id` makes repeated sending harmless while
    * the signal has not been taken.
    *
-   * @throws E_INVALID_NAME, E_UNSERIALIZABLE, E_PAYLOAD_TOO_LARGE or E_UNKNOWN_OPTION for the arguments;
-   * E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
+   * @throws E_INVALID_NAME, E_UNSERIALIZABLE, E_PAYLOAD_TOO_LARGE, E_UNKNOWN_OPTION or E_INVALID_OPTION for the
+   * arguments; E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
    */
   async signal(
     token: string,
@@ -168,7 +169,8 @@ export class WorkflowEngine {
    * Cancels a run, whoever executes it, with the children it awaits. With `compensate` it undoes its steps first.
    * Resolves to false when it had ended, and to true else, also when it was undoing its steps already.
    *
-   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION; E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
+   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION, E_INVALID_OPTION; E_STORE_BUSY when the database takes no write;
+   * E_ENGINE_STOPPED
    */
   async cancel(
     runId: string,
@@ -196,8 +198,8 @@ export class WorkflowEngine {
 
   /**
    * Starts a new run of the same workflow with other input, with the tags, the namespace and the priority of the
-   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`, a long id cut short. Null: there is no run to retry.
-   * Throws what `start` throws.
+   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`, a long id cut short.
+   * Null: there is no run to retry. Throws what `start` throws.
    */
   async retryWithInput(
     runId: string,
@@ -277,7 +279,7 @@ export class WorkflowEngine {
    * Resolves to the run when it has ended, however it did; rejects with E_WAIT_TIMEOUT after `timeoutMs`. Without
    * `timeoutMs` it waits as long as the run takes.
    *
-   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION; in development E_NO_WORKER; E_ENGINE_STOPPED
+   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION, E_INVALID_OPTION; in development E_NO_WORKER; E_ENGINE_STOPPED
    */
   async waitForRun<Output = any>(
     run: string | RunHandle<Output>,
