@@ -95,20 +95,21 @@ test.group('Turns with dispatched steps', () => {
   test('a deadline that had come before the attempt failed does not cut the back-off short', async ({
     assert,
   }) => {
-    const children = Promise.withResolvers<ChildOutcome[]>()
+    const outcomes = Promise.withResolvers<ChildOutcome[]>()
     const played = play((ctx) => Promise.all([ctx.step('work', null), ctx.child('child', null)]), {
-      outcomes: children.promise,
+      outcomes: outcomes.promise,
     })
-    const { opened } = await played.settled()
+    const { opened, children } = await played.settled()
+    const childId = children[0]!.run.id
     played.turn.committed(opened, NOW)
-    const ended = { kind: 'child', no: 1, receivedAt: NOW, seq: 1, index: 0, childId: 'c' } as const
+    const ended = { kind: 'child', no: 1, receivedAt: NOW, seq: 1, index: 0, childId } as const
     played.turn.deliver([{ type: 'child', entry: { ...ended, event: 'completed' } }])
     played.turn.deliver([result(FAILED, { no: 2 })])
     await played.settled()
     played.turn.elapse(NOW + RECONCILE_MS)
     await played.settled()
-    children.resolve([
-      { index: 0, runId: 'c', status: 'completed', output: encode(1), error: null },
+    outcomes.resolve([
+      { index: 0, runId: childId, status: 'completed', output: encode(1), error: null },
     ])
     const wants = await played.settled()
     assert.deepEqual(wants.orders, [])
