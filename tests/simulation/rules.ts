@@ -89,7 +89,7 @@ export const RULES: readonly Rule[] = [
     file: TURN,
     replace: [
       [
-        `this.#fail({ code: 'non_determinism', mismatch: recorded.mismatch })
+        `this.#differ(recorded.mismatch)
       return promise`,
         `reject(new Error('non_determinism'))
       return promise`,
@@ -106,12 +106,7 @@ export const RULES: readonly Rule[] = [
   {
     name: 'a recorded operation that is not called is a mismatch',
     file: TURN,
-    replace: [
-      [
-        "if (missed) return this.#fail({ code: 'non_determinism', mismatch: missed })",
-        'void missed',
-      ],
-    ],
+    replace: [['if (missed) return this.#differ(missed)', 'void missed']],
     shownBy: ['tests'],
   },
   {
@@ -197,8 +192,8 @@ export const RULES: readonly Rule[] = [
       const answer = await this.#writer.write({ ...wants }, { kind: 'continue' })`,
       ],
       [
-        'this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)\n    this.#turn',
-        'this.#turn',
+        'this.#params.dispatcher?.send(this.row.id, wants.orders, this.#steps.undone)\n    turn.committed',
+        'turn.committed',
       ],
     ],
     shownBy: ['bodies'],
