@@ -12,7 +12,8 @@ export function leasingChecks(check: Check) {
     const { startedAt, until, ...rest } = worker
     const descriptor = '{"name":"w1"}'
     assert.deepEqual(rest, { instance: 'w1', name: 'w1', lost: false, descriptor })
-    assert.equal(until - startedAt, LEASE_MS)
+    // A database may read its clock for each of them.
+    assert.ok(Math.abs(until - startedAt - LEASE_MS) < 1_000)
   })
 
   check('replaces what a worker announces of itself', async (db) => {
