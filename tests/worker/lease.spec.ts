@@ -28,9 +28,11 @@ onEach(KINDS, (kind) =>
       const store = await cluster.store()
       const registering = connection.called('registerWorker')
       connection.freeze(['renewWorker'])
+      // The worker's own pass of recovery may come first.
       await until(async () => {
-        const { workers } = await store.recoverExpired()
-        return workers === 1
+        await store.recoverExpired()
+        const workers = await store.listWorkers()
+        return workers.some(({ lost }) => lost)
       })
       connection.thaw(['renewWorker'])
       await registering
