@@ -198,6 +198,8 @@ interface RunReader {
   statusesOf(runIds: readonly string[]): Promise<RunStanding[]>
   /** What these runs failed with, encoded, and nothing else of their payloads. Those without an error are left out. */
   errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]>
+  /** What these runs were given, encoded, and nothing else of their payloads. Unknown ones are left out. */
+  inputsOf(runIds: readonly string[]): Promise<{ runId: string; input: string }[]>
   listRuns(query: RunQuery): Promise<StoredRunPage>
   /** Every generation, in order of generation and `seq`, with the open waits. Null: unknown run. */
   getHistory(runId: string): Promise<{ records: HistoryRecord[]; waits: Wait[] } | null>

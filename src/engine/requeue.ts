@@ -11,6 +11,8 @@ import type { Registry } from './registry.ts'
 
 const PAGE = 1_000
 
+type Child = RunRow & { parent: ParentLink }
+
 /** Makes failed and dead runs live again, with the failed children that they will wait for again. */
 export class Requeue {
   #store: Store
@@ -44,15 +46,13 @@ export class Requeue {
     const kept = new Set(plan.kept)
     const repeated = new Set(plan.repeated)
     const earlier: EarlierChild[] = []
-    for await (const child of this.#children(runId)) {
-      const { seq, index, awaited } = child.parent
-      if (kept.has(seq)) continue
+    for await (const page of this.#children(runId)) {
+      const again = page.filter(({ parent }) => !kept.has(parent.seq))
       // Children first: the operation that waits for them finds them live, or over, when it is called again.
-      if (awaited && isRequeueable(child)) await this.run(child.id)
-      if (repeated.has(seq)) continue
-      const { id, workflow } = child
-      const stored = await this.#store.getRun(id)
-      if (stored) earlier.push({ id, seq, index, workflow, inputHash: hashOf(stored.input) })
+      for (const child of again)
+        if (child.parent.awaited && isRequeueable(child)) await this.run(child.id)
+      const behind = again.filter(({ parent }) => !repeated.has(parent.seq))
+      earlier.push(...(await this.#described(behind)))
     }
     const requeues = live.filter(({ kind }) => kind === 'requeue').length
     const answer = await this.#commits.write({
@@ -69,15 +69,23 @@ export class Requeue {
     return this.#registry.workflow(workflow, version)?.timeoutMs
   }
 
+  async #described(children: readonly Child[]): Promise<EarlierChild[]> {
+    const inputs = await this.#store.inputsOf(children.map(({ id }) => id))
+    const hashes = new Map(inputs.map(({ runId, input }) => [runId, hashOf(input)]))
+    return children.map(({ id, workflow, parent: { seq, index } }) => ({
+      ...{ id, workflow, seq, index },
+      inputHash: hashes.get(id)!,
+    }))
+  }
+
   /** But for handler runs of its failures, whose positions are below zero: they are over with what they handled. */
-  async *#children(parentId: string): AsyncGenerator<RunRow & { parent: ParentLink }> {
+  async *#children(parentId: string): AsyncGenerator<Child[]> {
     let after: string | undefined
     do {
       const page = await this.#store.listRuns({ parentId, limit: PAGE, after })
-      for (const row of page.runs) {
-        const { parent } = row
-        if (parent && parent.seq >= 0) yield { ...row, parent }
-      }
+      yield page.runs.flatMap((row) =>
+        row.parent && row.parent.seq >= 0 ? [{ ...row, parent: row.parent }] : []
+      )
       after = page.next ?? undefined
     } while (after !== undefined)
   }

@@ -161,25 +161,34 @@ test.group('durable:show', () => {
     assert.lengthOf(printed().match(unserved) ?? [], 2)
   })
 
+  /** A run that a worker has claimed which announces itself so. */
+  async function executing(basePath: string, announced: { name: string; descriptor: object }) {
+    const { app, ace, engine, printed } = await commandApp(basePath)
+    const ref = engine.register('commands.executing', '1', (ctx) => ctx.waitForSignal('go'))
+    await engine.start(ref, null, 'shown')
+    const store = await internalsOf(engine).store()
+    const descriptor = JSON.stringify(announced.descriptor)
+    const worker = { instance: 'instance', name: announced.name, leaseMs: 60_000, descriptor }
+    await store.registerWorker({ ...worker, takeOver: false })
+    const claimKeys = [claimKey('default', 'commands.executing', '1')]
+    await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
+    const show = async () => {
+      const command = await ace.create(DurableShow, ['shown'])
+      await command.exec()
+    }
+    return { app, store, show, printed }
+  }
+
   test('a run that is executing names its worker, though none is known to serve it', async ({
     assert,
     fs,
     cleanup,
   }) => {
-    const application = await commandApp(fs.basePath)
-    const { app, ace, engine, printed } = application
-    cleanup(() => app.terminate())
-    const ref = engine.register('commands.executing', '1', (ctx) => ctx.waitForSignal('go'))
-    await engine.start(ref, null, 'shown')
-    const store = await internalsOf(engine).store()
     // As by another version of the package, which announces what it serves in a form of its own.
-    const worker = { instance: 'later:1#a', name: 'later:1', leaseMs: 60_000, descriptor: '{}' }
-    await store.registerWorker({ ...worker, takeOver: false })
-    const claimKeys = [claimKey('default', 'commands.executing', '1')]
-    await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
-
-    const command = await ace.create(DurableShow, ['shown'])
-    await command.exec()
+    const announced = { name: 'later:1', descriptor: {} }
+    const { app, show, printed } = await executing(fs.basePath, announced)
+    cleanup(() => app.terminate())
+    await show()
     assert.match(printed(), /^status +running$/m)
     assert.match(printed(), /^worker +later:1$/m)
     assert.match(printed(), /^served by +no live worker/m)
@@ -190,24 +199,13 @@ test.group('durable:show', () => {
     fs,
     cleanup,
   }) => {
-    const application = await commandApp(fs.basePath)
-    const { app, ace, engine, printed } = application
+    const descriptor = { claimKeys: [], concurrency: 1, pid: 4383, host: 'vm' }
+    const { app, store, show, printed } = await executing(fs.basePath, { name: 'vm:1', descriptor })
     cleanup(() => app.terminate())
-    const ref = engine.register('commands.executing', '1', (ctx) => ctx.waitForSignal('go'))
-    await engine.start(ref, null, 'shown')
-    const store = await internalsOf(engine).store()
-    const descriptor = JSON.stringify({ claimKeys: [], concurrency: 1, pid: 4383, host: 'vm' })
-    const worker = { instance: 'instance', name: 'vm:1', leaseMs: 60_000, descriptor }
-    await store.registerWorker({ ...worker, takeOver: false })
-    const claimKeys = [claimKey('default', 'commands.executing', '1')]
-    await store.claim({ owner: worker.instance, claimKeys, limit: 1 })
-
-    const show = await ace.create(DurableShow, ['shown'])
-    await show.exec()
+    await show()
     assert.match(printed(), /^worker +vm:1 \(pid 4383, host vm\)$/m)
     await store.advanceClock(60_001)
-    const later = await ace.create(DurableShow, ['shown'])
-    await later.exec()
+    await show()
     assert.match(printed(), /^worker +instance$/m)
   })
 

@@ -2,9 +2,8 @@ import { test } from '@japa/runner'
 import { FatalError } from '../../src/errors.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
-import { type Bodies, Site } from './site.ts'
-
-const MAIN = { name: 'main', version: '1' }
+import { Connection } from '../support/connection.ts'
+import { type Bodies, MAIN, Site } from './site.ts'
 
 onEach(KINDS, (kind) =>
   test.group(`A requeued body that goes another way, on ${kind}`, (group) => {
@@ -126,6 +125,24 @@ onEach(KINDS, (kind) =>
       ])
       const listening = await engine.start({ name: 'listen', version: '1' })
       assert.deepEqual(await listening.result(), ['sea', 'air'])
+    })
+
+    test('inputs of children are read by the page, not one by one (P10)', async ({ assert }) => {
+      const connection = new Connection(await site.database.connect())
+      const app = await site.add({ store: connection.store })
+      for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)
+      app.engine.register('main', '1', async (ctx) => {
+        await picks(ctx)
+        for (const way of ['sea', 'air', 'road']) await ctx.child('ship', way)
+        failAtFirst()
+      })
+      await app.work()
+      await app.engine.start(MAIN, null, 'r')
+      await app.engine.waitForRun('r')
+      const before = connection.calls('getRun')
+      await app.engine.requeue('r')
+      assert.equal(connection.calls('inputsOf'), 1)
+      assert.equal(connection.calls('getRun') - before, 1)
     })
 
     test('a run that is requeued again knows the children of both ways (P3)', async ({

@@ -3,7 +3,7 @@ import { CLAIM_KEY, claimKeyOf, newWorker } from '../../src/testing/conformance/
 import { PostgresDatabase } from '../stores/postgres_database.ts'
 import { deadlocks } from '../stores/postgres_gate.ts'
 import { SKIPPED } from '../stores/postgres_server.ts'
-import { ForkedProcess } from '../support/forked_process.ts'
+import { raceOf } from './writers.ts'
 
 const PROCESSES = 8
 const ROUNDS = 60
@@ -18,22 +18,9 @@ test.group('PostgreSQL under several processes', (group) => {
 
   test('eight processes write the same runs without a deadlock, and each is started, claimed and ended once', async ({
     assert,
-    cleanup,
   }) => {
     const script = new URL('./postgres_writer.ts', import.meta.url)
-    const names = Array.from({ length: PROCESSES }, (_, index) => `w${index}`)
-    const processes = names.map(
-      (name) => new ForkedProcess(script, [database.name, name, String(ROUNDS)])
-    )
-    cleanup(async () => void (await Promise.all(processes.map((one) => one.kill()))))
-    for (const one of processes) assert.equal(await one.heard(), 'ready')
-    for (const one of processes) one.tell('go')
-    const reports = await Promise.all(processes.map((one) => one.heard()))
-    await Promise.all(processes.map((one) => one.ended()))
-    for (const one of processes) assert.equal(one.exitCode, 0, one.output)
-    const done = reports as Record<string, number>[]
-    const sum = (key: string) =>
-      done.reduce((total, report) => total + (report[key] ?? Number.NaN), 0)
+    const { sum } = await raceOf(PROCESSES, script, { database: database.name, rounds: ROUNDS })
     assert.equal(sum('started'), ROUNDS + 1 + PROCESSES * ROUNDS)
     assert.deepEqual([sum('lost'), sum('refused')], [0, 0])
     assert.equal(sum('committed'), sum('claimed'))

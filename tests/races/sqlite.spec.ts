@@ -7,7 +7,7 @@ import {
   turn,
 } from '../../src/testing/conformance/writes.ts'
 import { SqliteDatabase } from '../stores/sqlite_database.ts'
-import { ForkedProcess } from '../support/forked_process.ts'
+import { raceOf } from './writers.ts'
 
 const PROCESSES = 4
 const ROUNDS = 200
@@ -21,22 +21,9 @@ test.group('SQLite under several processes', (group) => {
 
   test('four processes that write as fast as they can are never refused, and each run is started, claimed and ended once', async ({
     assert,
-    cleanup,
   }) => {
     const script = new URL('./sqlite_writer.ts', import.meta.url)
-    const names = Array.from({ length: PROCESSES }, (_, index) => `w${index}`)
-    const processes = names.map(
-      (name) => new ForkedProcess(script, [database.file, name, String(ROUNDS)])
-    )
-    cleanup(async () => void (await Promise.all(processes.map((one) => one.kill()))))
-    for (const one of processes) assert.equal(await one.heard(), 'ready')
-    for (const one of processes) one.tell('go')
-    const reports = await Promise.all(processes.map((one) => one.heard()))
-    await Promise.all(processes.map((one) => one.ended()))
-    for (const one of processes) assert.equal(one.exitCode, 0, one.output)
-    const done = reports as Record<string, number>[]
-    const sum = (key: string) =>
-      done.reduce((total, report) => total + (report[key] ?? Number.NaN), 0)
+    const { sum } = await raceOf(PROCESSES, script, { database: database.file, rounds: ROUNDS })
     const runs = ROUNDS / 2 + (PROCESSES * ROUNDS) / 2
     assert.equal(sum('started'), runs)
     assert.equal(sum('lost'), 0)

@@ -86,6 +86,7 @@ const METHODS: readonly Method[] = [
   'removeWorker',
   'recoverExpired',
   'getRun',
+  'inputsOf',
   'statusesOf',
   'heldBy',
   'now',

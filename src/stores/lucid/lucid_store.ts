@@ -33,7 +33,7 @@ import { loadRuns } from './loading.ts'
 import { insertStatements } from './plan_statements.ts'
 import { POSTGRES_CLIENTS, PostgresDialect } from './postgres/dialect.ts'
 import { RUNS } from './lost_runs.ts'
-import { readErrors, readHistory, readRun, readStandings } from './run_details.ts'
+import { readErrors, readInputs, readHistory, readRun, readStandings } from './run_details.ts'
 import { listRuns } from './run_list.ts'
 import { type RunColumns, runColumns, toRun } from './run_rows.ts'
 import { tableNames, versionOfShape } from './schema.ts'
@@ -261,6 +261,10 @@ export class LucidStore implements Store, TransactionalStore<Client> {
 
   errorsOf(runIds: readonly string[]): Promise<{ runId: string; error: string }[]> {
     return readErrors(this.#dialect, runIds)
+  }
+
+  inputsOf(runIds: readonly string[]): Promise<{ runId: string; input: string }[]> {
+    return readInputs(this.#dialect, runIds)
   }
 
   listRuns(query: RunQuery): Promise<StoredRunPage> {

@@ -94,15 +94,29 @@ function toStanding(columns: StandingColumns): RunStanding {
 }
 
 /** What runs failed with, and nothing else of their payloads. */
-export async function readErrors(
+export function readErrors(
   dialect: Dialect,
   runIds: readonly string[]
 ): Promise<{ runId: string; error: string }[]> {
+  return readPayloads(dialect, { payload: 'error', runIds })
+}
+
+/** What runs were given; unknown ones are left out. */
+export function readInputs(
+  dialect: Dialect,
+  runIds: readonly string[]
+): Promise<{ runId: string; input: string }[]> {
+  return readPayloads(dialect, { payload: 'input', runIds })
+}
+
+async function readPayloads<Payload extends 'input' | 'error'>(
+  dialect: Dialect,
+  { payload, runIds }: { payload: Payload; runIds: readonly string[] }
+): Promise<({ runId: string } & Record<Payload, string>)[]> {
   if (runIds.length === 0) return []
-  const rows = await dialect.read<{ run_id: string; error: string }>({
-    sql: `select run_id, error from durable_payloads
-      where error is not null and run_id in (${dialect.sql.texts})`,
+  return dialect.read({
+    sql: `select run_id as "runId", ${payload} from durable_payloads
+      where ${payload} is not null and run_id in (${dialect.sql.texts})`,
     values: [JSON.stringify(runIds)],
   })
-  return rows.map(({ run_id: runId, error }) => ({ runId, error }))
 }

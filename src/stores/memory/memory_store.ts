@@ -235,6 +235,13 @@ export class MemoryStore implements Store {
     })
   }
 
+  async inputsOf(runIds: readonly string[]): Promise<{ runId: string; input: string }[]> {
+    return [...new Set(runIds)].flatMap((runId) => {
+      const payloads = this.database.runs.payloads(runId)
+      return payloads ? [{ runId, input: payloads.input }] : []
+    })
+  }
+
   async listRuns(query: RunQuery): Promise<StoredRunPage> {
     return runPage(this.database.runs, query)
   }

@@ -53,6 +53,15 @@ export function readingChecks(check: Check) {
     assert.deepEqual(await db.store.errorsOf([]), [])
   })
 
+  check('gives the inputs of the runs that it is asked for, and of no other', async (db) => {
+    await db.pending('one', { input: '"first"' })
+    await db.pending('other')
+    assert.deepEqual(await db.store.inputsOf(['one', 'unknown', 'one']), [
+      { runId: 'one', input: '"first"' },
+    ])
+    assert.deepEqual(await db.store.inputsOf([]), [])
+  })
+
   check('lists the newest first, page by page', async (db) => {
     for (const id of ['r1', 'r2', 'r3', 'r4', 'r5']) {
       await db.pending(id)
