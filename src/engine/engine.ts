@@ -109,8 +109,8 @@ export class WorkflowEngine {
    * @param runIdOrOptions the run id, or options; a run id goes before one in `options`
    * @throws E_RUN_ID_TAKEN when a run of another workflow has the id; E_UNKNOWN_WORKFLOW, E_UNKNOWN_OPTION,
    * E_INVALID_OPTION, E_INVALID_NAME, E_INVALID_PRIORITY, E_UNSERIALIZABLE or E_PAYLOAD_TOO_LARGE for the arguments;
-   * E_START_IN_BODY inside a workflow body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for a `client` that
-   * the store cannot use; E_ENGINE_STOPPED
+   * E_START_IN_BODY inside a workflow body; E_STORE_BUSY when the database takes no write; E_STORE_NOT_TRANSACTIONAL for
+   * a `client` that the store cannot use; E_ENGINE_STOPPED
    */
   start<I, O>(
     workflow: WorkflowClass<I, O> | WorkflowRef<I, O>,
