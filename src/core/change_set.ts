@@ -185,8 +185,11 @@ export interface FlushNews {
   dueIn: number | null
   /** Running runs that got inbox entries. */
   inbox: ReadonlySet<string>
-  /** Runs that were taken away from whoever executes them, or keeps them in memory while they wait. */
-  revoked: ReadonlySet<string>
+  /**
+   * Runs that were taken away from whoever executes them, or keeps them in memory while they wait, with the token that
+   * the write gave them: a lease under a lower one is void.
+   */
+  revoked: ReadonlyMap<string, number>
   /** Runs that ended. */
   ended: ReadonlySet<string>
 }

@@ -51,7 +51,7 @@ class Fold {
   #taken = new Map<string, number>()
   #removed = new Map<string, Set<number>>()
   #cleared = new Set<string>()
-  #revoked = new Set<string>()
+  #revoked = new Map<string, number>()
   #retired: Plan['retired'] = []
   #attributes: Plan['attributes'] = []
   #addedTags: Plan['addedTags'] = []
@@ -235,9 +235,10 @@ class Fold {
     const compensates = write.compensate && row.startedAt !== null
     if (compensates && row.phase === 'unwinding')
       return { type: 'cancelled', outcome: 'unwinding', runs: [] }
-    if (row.status === 'running' || row.status === 'suspended') this.#revoked.add(runId)
     const terms = { errorCode, now: this.#now }
     const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
+    if (row.status === 'running' || row.status === 'suspended')
+      this.#revoked.set(runId, next.token)
     this.#write(next, { error })
     if (!compensates) {
       this.#end(next)

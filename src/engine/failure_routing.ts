@@ -112,6 +112,17 @@ export class FailureRouting {
     return Promise.all(definition.onError.map((route) => this.#resolved(definition.name, route)))
   }
 
+  /** The handlers of dead runs that registered workflows name, and the configuration (`workflow` null). Rejects as `routesOf`. */
+  deadLetterHandlers(): Promise<{ workflow: string | null; handler: NamedWorkflow }[]> {
+    const { registry, resolve, deadLetterWorkflow } = this.#params
+    const named = [{ name: null, deadLetterWorkflow }, ...registry.workflows()]
+    return Promise.all(
+      named.flatMap(({ name, deadLetterWorkflow: target }) =>
+        target ? resolve(target).then((handler) => ({ workflow: name, handler })) : []
+      )
+    )
+  }
+
   /**
    * Finds every workflow that a registered one names for its failures and deaths, and so registers the classes among them: this
    * process then takes their runs, whoever has stored them. Rejects as `routesOf`.

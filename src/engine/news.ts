@@ -3,6 +3,7 @@ import type { FlushNews } from '../core/change_set.ts'
 type Listener = () => void
 /** `output` is the encoded output of a run that this process has just completed; null = it has to be read. */
 type EndListener = (output: string | null) => void
+type RevokedListener = (runId: string, token: number) => void
 
 /**
  * What happened to runs, told inside this process: a hint that a look at the store is worth it. Missing one costs
@@ -12,7 +13,7 @@ export class RunNews {
   #due = new Set<(news: FlushNews) => void>()
   #anything = new Set<Listener>()
   #inbox = new Map<string, Set<Listener>>()
-  #revoked = new Set<(runId: string) => void>()
+  #revoked = new Set<RevokedListener>()
   #ended = new Map<string, Set<EndListener>>()
 
   /** Runs became due, or will in `dueIn` ms. */
@@ -32,8 +33,8 @@ export class RunNews {
     return subscribe(this.#inbox, runId, listener)
   }
 
-  /** A run was taken away from whoever executes it, or keeps it in memory while it waits. */
-  onRevoked(listener: (runId: string) => void): () => void {
+  /** A run was taken away from whoever executes it, or keeps it in memory while it waits, under a token below this one. */
+  onRevoked(listener: RevokedListener): () => void {
     this.#revoked.add(listener)
     return () => this.#revoked.delete(listener)
   }
@@ -46,7 +47,8 @@ export class RunNews {
   publish(news: FlushNews, outputs: ReadonlyMap<string, string>): void {
     if (news.due.size > 0 || news.dueIn !== null) for (const listener of this.#due) listener(news)
     for (const runId of news.inbox) tell(this.#inbox.get(runId))
-    for (const runId of news.revoked) for (const listener of this.#revoked) listener(runId)
+    for (const [runId, token] of news.revoked)
+      for (const listener of this.#revoked) listener(runId, token)
     for (const runId of news.ended) {
       const output = outputs.get(runId) ?? null
       for (const listener of this.#ended.get(runId) ?? []) listener(output)

@@ -56,10 +56,10 @@ export class Turn {
   #recorded: RecordedHistory
   #arrivals: Arrivals
   #wants: WantsBuffer
-  #open = new Map<number, OpenCall>()
-  /** Called, and not begun yet. */
   /** What the run had started before it was requeued. */
   readonly earlierChildren: EarlierChildren
+  #open = new Map<number, OpenCall>()
+  /** Called, and not begun yet. */
   #fresh: OpenCall[] = []
   /** Calls to which nobody had listened when last looked at. */
   #unlistened = new Set<OpenCall>()

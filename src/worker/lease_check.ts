@@ -11,8 +11,8 @@ export interface LeasedRuns {
   executing(): readonly RunRow[]
   /** Ids of the runs that have a slot here, under this claim or an earlier one. */
   occupying(): ReadonlySet<string>
-  /** Its lease was taken away. */
-  discardRun(runId: string, reason: AbortError): void
+  /** The run has this token now: what is executed or kept of it under a lower one is void, and aborted with the reason. */
+  discardRun(runId: string, taken: { token: number; reason: AbortError }): void
 }
 
 export interface LeaseCheckParams {
@@ -64,8 +64,9 @@ export class LeaseCheck {
     const standings = await store.statusesOf(doubtful.map(({ id }) => id))
     const still = new Map(runs.executing().map((row) => [row.id, row]))
     for (const standing of standings) {
-      const row = still.get(standing.runId)
-      if (row && row.token < standing.token) runs.discardRun(row.id, takenAway(row, standing))
+      const { runId, token } = standing
+      const row = still.get(runId)
+      if (row) runs.discardRun(runId, { token, reason: takenAway(row, standing) })
     }
   }
 

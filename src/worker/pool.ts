@@ -117,10 +117,13 @@ export class RunPool implements LeasedRuns {
     return new Set([...this.#occupants].map(({ id }) => id))
   }
 
-  discardRun(runId: string, reason: AbortError): void {
-    this.#held.delete(runId)
-    this.#running.get(runId)?.discard(reason)
-    this.#residents.take(runId)?.discard(reason)
+  /** News of it may be late, and the run may have been claimed here again under a later token: that lease holds. */
+  discardRun(runId: string, { token, reason }: { token: number; reason: AbortError }): void {
+    const isVoid = (row: RunRow | undefined) => row !== undefined && row.token < token
+    if (isVoid(this.#held.get(runId))) this.#held.delete(runId)
+    const running = this.#running.get(runId)
+    if (isVoid(running?.row)) running?.discard(reason)
+    if (isVoid(this.#residents.get(runId)?.row)) this.#residents.take(runId)?.discard(reason)
   }
 
   /** The lease is gone: every turn of this process is void. */

@@ -35,6 +35,10 @@ export class Residents {
     }
   }
 
+  get(runId: string): Resident | undefined {
+    return this.#runs.get(runId)
+  }
+
   take(runId: string): Resident | undefined {
     const resident = this.#runs.get(runId)
     if (!resident) return undefined

@@ -7,6 +7,7 @@ import { cancelled, leaseLost } from '../engine/abort_reasons.ts'
 import { internalsOf, type WorkflowEngine } from '../engine/engine.ts'
 import type { EngineContext, Slot, Starter } from '../engine/engine_context.ts'
 import { changeSet } from '../engine/run_writer.ts'
+import { unservedDeadLetters, unservedRoutes } from '../engine/unserved_routes.ts'
 import type { WorkerDescriptor } from '../engine/worker_descriptor.ts'
 import { type MaintenanceTask, recovery } from '../maintenance/recovery.ts'
 import { RouteCheck } from '../maintenance/route_check.ts'
@@ -117,7 +118,8 @@ export class DurableWorker implements Starter {
       loopOf(() => runOnce().then(() => intervalMs))
     )
     const check = new RouteCheck({
-      find: () => this.#params.engine.unservedOnErrorRoutes(),
+      routes: () => unservedRoutes(context),
+      deadLetters: () => unservedDeadLetters(context),
       warn: (message) => context.log.warn(message),
       recheckMs: this.#params.routeRecheckMs,
     })
@@ -127,7 +129,7 @@ export class DurableWorker implements Starter {
         claims.trigger()
         for (const loop of upkeep) loop.within(UPKEEP_PAUSE_MS)
       }),
-      news.onRevoked((runId) => pool.discardRun(runId, cancelled())),
+      news.onRevoked((runId, token) => pool.discardRun(runId, { token, reason: cancelled() })),
       registry.onChange(() => this.#onRegistered()),
       registry.onReload(() => this.#onReloaded()),
       attributeUnhandledRejections(),

@@ -12,7 +12,8 @@ const fail = async () => {
 
 function warningsOf({ lines }: LogCapture): string[] {
   const warnings = lines.filter(({ level }) => level === 'warn')
-  return warnings.map(({ args }) => String(args[0])).filter((line) => line.includes('routed to'))
+  const texts = warnings.map(({ args }) => String(args[0]))
+  return texts.filter((line) => /routed to|handed to/.test(line))
 }
 
 onEach(KINDS, (kind) =>
@@ -84,6 +85,27 @@ onEach(KINDS, (kind) =>
       ])
     })
 
+    test('DL-29: a worker reports handlers of dead runs that are still unserved when it looks again', async ({
+      assert,
+    }) => {
+      const other = await stage.app()
+      other.engine.register('served', '1', async () => {})
+      await other.work()
+      const app = await stage.app({ deadLetterWorkflow: 'mistyped' })
+      app.engine.register('main', '1', fail, { deadLetterWorkflow: 'misspelt' })
+      app.engine.register('well', '1', fail, { deadLetterWorkflow: 'served' })
+      await app.work({ routeRecheckMs: 1 })
+      await until(() => warningsOf(app.log).length > 1)
+      assert.deepEqual(warningsOf(app.log), [
+        'Dead runs are handed to "mistyped", which is neither registered here nor served by a live worker: its runs ' +
+          'would wait for one. Register the workflow, start a worker that has it, or correct the name in ' +
+          '"deadLetterWorkflow"',
+        'Dead runs of "main" are handed to "misspelt", which is neither registered here nor served by a live worker: ' +
+          'its runs would wait for one. Register the workflow, start a worker that has it, or correct the name in ' +
+          '"deadLetterWorkflow"',
+      ])
+    })
+
     test('a failure that is routed to nobody waits for a worker that has the handler', async ({
       assert,
     }) => {
@@ -116,7 +138,8 @@ test.group('Failure routes | second look', () => {
       [route('mistyped'), route('new')],
     ]
     const check = new RouteCheck({
-      find: async () => found.shift() ?? [],
+      routes: async () => found.shift() ?? [],
+      deadLetters: async () => [],
       warn: (message) => warned.push(message),
     })
     assert.equal(await check.runOnce(), 30_000)
@@ -129,7 +152,8 @@ test.group('Failure routes | second look', () => {
 
   test('OE-40: where every route is served there is no second look', async ({ assert }) => {
     const check = new RouteCheck({
-      find: async () => [],
+      routes: async () => [],
+      deadLetters: async () => [],
       warn: (message) => assert.fail(message),
     })
     assert.equal(await check.runOnce(), Infinity)

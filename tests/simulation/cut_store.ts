@@ -123,7 +123,7 @@ function allLost(writes: readonly Write[]): Flush {
     due: new Set<string>(),
     dueIn: null,
     inbox: new Set<string>(),
-    revoked: new Set<string>(),
+    revoked: new Map<string, number>(),
   }
   return { answers: writes.map(() => ({ type: 'lost' })), news: { ...news, ended: new Set() } }
 }

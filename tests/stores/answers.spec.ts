@@ -7,7 +7,7 @@ import { start } from '../../src/testing/conformance/writes.ts'
 test.group('What a store expects to be there', () => {
   test('an answer to no write is an error that says so', ({ assert }) => {
     const news = { due: new Set<string>(), dueIn: null, inbox: new Set<string>() }
-    const flush = { ...news, revoked: new Set<string>(), ended: new Set<string>() }
+    const flush = { ...news, revoked: new Map<string, number>(), ended: new Set<string>() }
     const woken = { type: 'woken', done: true } as const
     assert.throws(
       () => applySplit([start('r1')], () => ({ flush: { answers: [woken, woken], news: flush } })),

@@ -49,7 +49,10 @@ class Scene {
     runs: {
       executing: () => this.executing,
       occupying: () => new Set([...this.executing.map(({ id }) => id), ...this.waiting]),
-      discardRun: (runId, { code }) => void this.discarded.push([runId, code]),
+      discardRun: (runId, { token, reason }) => {
+        const row = this.executing.find(({ id }) => id === runId)
+        if (row && row.token < token) this.discarded.push([runId, reason.code])
+      },
     },
     leaseMs: LEASE_MS,
     release: async ({ runId, token }) => {

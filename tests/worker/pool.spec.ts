@@ -86,6 +86,42 @@ test.group('The slots of a worker', (group) => {
     assert.deepEqual(calls, [])
   })
 
+  test('late news of a cancel leaves alone what is executed under the lease that followed it', async ({
+    assert,
+    cleanup,
+  }) => {
+    const [step, undoing] = [new Gate(), new Gate()]
+    cleanup(() => undoing.open())
+    const signals: AbortSignal[] = []
+    app.engine.register('main', '1', (ctx) =>
+      ctx.localStep('charge', ({ signal }) => step.pass(signal), {
+        compensate: (_, { signal }) => {
+          signals.push(signal)
+          return undoing.pass(signal)
+        },
+      })
+    )
+    const { news } = internalsOf(app.engine)
+    const revoked = new Map<string, number>()
+    news.onRevoked((runId, token) => void revoked.set(runId, token))
+    const worker = await app.work()
+    const { runId } = await app.engine.start({ name: 'main', version: '1' })
+    await step.reached()
+    await app.engine.cancel(runId, { compensate: true })
+    await undoing.reached()
+    assert.deepEqual([...revoked.keys()], [runId])
+    const none = new Set<string>()
+    news.publish({ due: none, dueIn: null, inbox: none, ended: none, revoked }, new Map())
+    undoing.open()
+    await worker.whenIdle()
+    assert.deepEqual(
+      signals.map(({ aborted }) => aborted),
+      [false]
+    )
+    const run = await app.engine.getRun(runId)
+    assert.equal(run?.status, 'cancelled')
+  })
+
   test('a step that goes on though its run was cancelled keeps the slot, and the worker says so', async ({
     assert,
     cleanup,

@@ -102,7 +102,7 @@ export function mergedNews(all: readonly FlushNews[]): FlushNews {
     due: new Set(all.flatMap((news) => [...news.due])),
     dueIn: dueIn.length === 0 ? null : Math.min(...dueIn),
     inbox: new Set(all.flatMap((news) => [...news.inbox])),
-    revoked: new Set(all.flatMap((news) => [...news.revoked])),
+    revoked: new Map(all.flatMap((news) => [...news.revoked])),
     ended: new Set(all.flatMap((news) => [...news.ended])),
   }
 }

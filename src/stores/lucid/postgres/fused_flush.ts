@@ -112,7 +112,7 @@ function newsOf(
     due,
     dueIn,
     inbox: new Set(told.flatMap(({ id }) => id ?? [])),
-    revoked: new Set(),
+    revoked: new Map(),
     ended: new Set(ended.map(({ runId }) => runId)),
   }
 }

@@ -14,8 +14,8 @@ export interface OwnedNews {
   inbox: readonly { runId: string; owner: string | null }[]
   /** Runs that ended and are nobody's child. */
   ended: readonly string[]
-  /** Runs that were taken away from whoever has them; nobody says who that is. */
-  revoked: readonly string[]
+  /** Runs that were taken away from whoever has them, with their new tokens; nobody says who that is. */
+  revoked: readonly (readonly [runId: string, token: number])[]
 }
 
 /**
@@ -102,7 +102,7 @@ export class Notices {
       due: new Set([...(told.due ?? []), ...(told.new ?? [])]),
       dueIn: null,
       inbox: new Set(told.inbox),
-      revoked: new Set(told.revoked),
+      revoked: new Map(told.revoked),
       ended: new Set(told.ended),
     }
   }
@@ -116,7 +116,7 @@ interface Told {
   new?: string[] | null
   inbox?: string[] | null
   ended?: string[] | null
-  revoked?: string[] | null
+  revoked?: [string, number][] | null
 }
 
 function parsed(payload: string | undefined): Told | null {

@@ -173,7 +173,7 @@ export class PostgresWriter {
 
 const NOTHING: Flush = {
   answers: [],
-  news: { due: new Set(), dueIn: null, inbox: new Set(), revoked: new Set(), ended: new Set() },
+  news: { due: new Set(), dueIn: null, inbox: new Set(), revoked: new Map(), ended: new Set() },
 }
 
 /** Writes that had to wait; where it was an insertion, nobody says which, and all of them are taken to. */
