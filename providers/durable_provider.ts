@@ -11,6 +11,7 @@ import { E_INVALID_CONFIG } from '../src/errors.ts'
 import { watchQueries } from '../src/stores/lucid/query_watch.ts'
 import { excludeFromSchemaGeneration } from '../src/stores/lucid/schema_exclusion.ts'
 import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
+import { EmbeddedWorker } from '../src/worker/embedded_worker.ts'
 import { Loop } from '../src/worker/loop.ts'
 import { RunLog } from '../src/worker/run_log.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
@@ -33,7 +34,7 @@ const FILE_WATCH_MS = 1_000
  */
 export default class DurableProvider {
   #engine: WorkflowEngine | undefined
-  #worker: DurableWorker | undefined
+  #worker: EmbeddedWorker | undefined
   #discovery: Discovery | undefined
   #fileWatch: Loop | undefined
   #forgetEngine = () => {}
@@ -61,20 +62,27 @@ export default class DurableProvider {
     const logger = await this.app.container.make('logger')
     // During development lines are printed for people: a fact each would take a line of its own.
     new RunLog({ log: logger, fields: !this.app.inDev }).followTrouble(engine)
-    this.#worker = new DurableWorker({
-      engine,
-      watchdog: isWatchdogWanted(this.app),
-      isCounted: !isUnderDevelopmentServer(),
-      onStarted: (worker) => logger.info(describeWorker(worker)),
+    this.#worker = new EmbeddedWorker({
+      start: async () => {
+        const worker = new DurableWorker({
+          engine,
+          watchdog: isWatchdogWanted(this.app),
+          isCounted: !isUnderDevelopmentServer(),
+          onStarted: (started) => logger.info(describeWorker(started)),
+        })
+        await worker.start()
+        if (this.app.inDev) this.#watchFiles(logger)
+        return worker
+      },
+      onError: (err) =>
+        logger.error(
+          { err },
+          'The embedded worker could not start: this server runs no workflows until it can. Trying again'
+        ),
     })
     // Ctrl+C drains like SIGTERM; a second one finds no listener and ends the process.
     this.app.listenOnce('SIGINT', () => void this.app.terminate())
-    try {
-      await this.#worker.start()
-      if (this.app.inDev) this.#watchFiles(logger)
-    } catch (err) {
-      logger.error({ err }, 'The embedded worker could not start: this server runs no workflows')
-    }
+    await this.#worker.start()
   }
 
   /** A workflow whose file is new may be started by another process: nothing here would ask for it. */
@@ -136,8 +144,8 @@ export default class DurableProvider {
 
   async #stop(): Promise<void> {
     try {
-      await this.#fileWatch?.stop()
       await this.#worker?.stop()
+      await this.#fileWatch?.stop()
     } finally {
       await this.#engine?.stop()
       this.#stopWatchingQueries()

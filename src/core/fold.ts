@@ -237,8 +237,7 @@ class Fold {
       return { type: 'cancelled', outcome: 'unwinding', runs: [] }
     const terms = { errorCode, now: this.#now }
     const next = compensates ? unwinding(row, terms) : cancelled(row, terms)
-    if (row.status === 'running' || row.status === 'suspended')
-      this.#revoked.set(runId, next.token)
+    if (row.status === 'running' || row.status === 'suspended') this.#revoked.set(runId, next.token)
     this.#write(next, { error })
     if (!compensates) {
       this.#end(next)

@@ -46,7 +46,9 @@ async function unserved<T extends { handler: NamedWorkflow }>(
   { registry, options, store: open }: EngineContext,
   routes: readonly T[]
 ): Promise<(Omit<T, 'handler'> & { handler: string })[]> {
-  const elsewhere = routes.filter(({ handler }) => !registry.workflow(handler.name, handler.version))
+  const elsewhere = routes.filter(
+    ({ handler }) => !registry.workflow(handler.name, handler.version)
+  )
   if (elsewhere.length === 0) return []
   const served = await servedKeys(await open())
   const isServed = ({ name, version }: NamedWorkflow) =>

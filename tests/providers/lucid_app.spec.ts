@@ -75,6 +75,22 @@ test.group('Application on Lucid', () => {
     await app.terminate()
   })
 
+  test('an embedded worker that found no tables starts when there are some', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { app } = await lucidApp({ fs, cleanup }, { embedded: true })
+    const logger = await app.container.make('logger')
+    const errors: unknown[][] = []
+    logger.error = (...args: unknown[]) => void errors.push(args)
+    await app.start(() => {})
+    assert.match(String(errors[0]?.[1]), /could not start.*Trying again/)
+    await migrate(app)
+    assert.equal(await Sum.start([20, 22]), 42)
+    await app.terminate()
+  })
+
   test('a run started in a transaction exists only if it commits', async ({
     assert,
     fs,
