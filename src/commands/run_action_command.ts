@@ -2,6 +2,7 @@ import { args, flags } from '@adonisjs/core/ace'
 import type { CommandOptions } from '@adonisjs/core/types/ace'
 import type { RunStatus } from '../core/run.ts'
 import type { WorkflowEngine } from '../engine/engine.ts'
+import { checkRunQuery } from '../engine/run_query.ts'
 import { DurableCommand } from './durable_command.ts'
 import { EXIT_CODES, type ExitCode } from './exit_codes.ts'
 import { type ActionResult, actOnRuns, exitCodeOf, type RunAction } from './run_action.ts'
@@ -58,6 +59,7 @@ export abstract class RunActionCommand extends DurableCommand {
     const filter = { status, workflow, tag, namespace }
     const selection = selectRuns({ runIds, filter, statuses: description.statuses })
     if (selection.kind === 'none') return this.refuse(selection.problem)
+    checkRunQuery({ workflow, tag, namespace }, (option) => `--${option}`)
     if (selection.kind === 'filter') {
       const isConfirmed = await this.#confirmed(engine, { selection, description })
       if (!isConfirmed) return EXIT_CODES.nothing

@@ -45,6 +45,21 @@ export function checkIsOptions(of: string, given: unknown, names: readonly strin
   throw new E_INVALID_OPTION([`options of ${of}`, shown(given), expected])
 }
 
+/**
+ * Throws E_INVALID_OPTION unless the option was left out or its value is one that it takes.
+ *
+ * @param of the call or declaration that takes the option, such as `ctx.all()`
+ * @param expected what it takes, in words
+ */
+export function checkOption(
+  of: string,
+  option: { name: string; value: unknown; expected: string; isValid: boolean }
+): void {
+  const { name, value, expected, isValid } = option
+  if (value === undefined || isValid) return
+  throw new E_INVALID_OPTION([`option "${name}" of ${of}`, shown(value), expected])
+}
+
 function isPlainObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -55,6 +55,13 @@ export function checkName(kind: string, value: unknown): string {
   throw new E_INVALID_NAME([kind, shown(value), problem ?? 'it is not a string'])
 }
 
+/** Returns `value` if a run may have it as its id, a derived one too. Else throws `E_INVALID_NAME`. */
+export function checkRunId(value: unknown): string {
+  if (isRunId(value)) return value
+  const problem = typeof value === 'string' ? problemOfText(value) : 'it is not a string'
+  throw new E_INVALID_NAME(['run id', shown(value), problem ?? `it has over ${MAX_ID_BYTES} bytes`])
+}
+
 function utf8Length(text: string): number {
   let bytes = 0
   for (let index = 0; index < text.length; index++) {

@@ -23,6 +23,13 @@ import {
   type EngineStore,
 } from './engine_context.ts'
 import type { RunEventName, RunEvents } from './events.ts'
+import {
+  type CancelOptions,
+  checkCancelOptions,
+  checkWaitOptions,
+  givenRunId,
+  type WaitOptions,
+} from './facade_options.ts'
 import { Requeue } from './requeue.ts'
 import { describeHistory, type RunHistory } from './run_history.ts'
 import { checkRunQuery, RUN_QUERY } from './run_query.ts'
@@ -169,17 +176,15 @@ export class WorkflowEngine {
    * Cancels a run, whoever executes it, with the children it awaits. With `compensate` it undoes its steps first.
    * Resolves to false when it had ended, and to true else, also when it was undoing its steps already.
    *
-   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION, E_INVALID_OPTION; E_STORE_BUSY when the database takes no write;
-   * E_ENGINE_STOPPED
+   * @throws E_RUN_NOT_FOUND, E_INVALID_NAME, E_UNKNOWN_OPTION, E_INVALID_OPTION; E_STORE_BUSY when the database takes
+   * no write; E_ENGINE_STOPPED
    */
-  async cancel(
-    runId: string,
-    options: { compensate?: boolean | undefined; reason?: string | undefined } = {}
-  ): Promise<boolean> {
+  async cancel(runId: string, options: CancelOptions = {}): Promise<boolean> {
     this.#refuseWhenStopped()
-    checkOptions('engine.cancel()', options, { compensate: true, reason: true })
+    checkCancelOptions(options)
     const { compensate = false, reason = 'The run was cancelled' } = options
-    const outcome = await this.#context.cancellation.cancel(runId, { compensate, reason })
+    const id = givenRunId(runId)
+    const outcome = await this.#context.cancellation.cancel(id, { compensate, reason })
     if (outcome === 'unknown') throw new E_RUN_NOT_FOUND([runId])
     return outcome !== 'over'
   }
@@ -187,13 +192,14 @@ export class WorkflowEngine {
   /**
    * Runs a failed or dead run again, keeping the steps that its failure could not have influenced, with its whole
    * budget of recoveries. A live run that waits is only made due. Resolves to false where nothing is to be done;
-   * throws E_RUN_NOT_FOUND.
+   * throws E_RUN_NOT_FOUND, and E_INVALID_NAME for what is no id.
    */
   async requeue(runId: string): Promise<boolean> {
     this.#refuseWhenStopped()
+    const id = givenRunId(runId)
     const store = await this.#open()
     const { commits, registry, discover } = this.#context
-    return new Requeue({ store, commits, registry, discover }).run(runId)
+    return new Requeue({ store, commits, registry, discover }).run(id)
   }
 
   /**
@@ -247,10 +253,14 @@ export class WorkflowEngine {
     return unservedRoutes(this.#context)
   }
 
-  /** By id, or by the handle that `start` gave, which knows the type of the output. Null: there is no such run. */
+  /**
+   * By id, or by the handle that `start` gave, which knows the type of the output. Null: there is no such run. Throws
+   * E_INVALID_NAME for what is no id.
+   */
   async getRun<Output = any>(run: string | RunHandle<Output>): Promise<WorkflowRun<Output> | null> {
+    const id = givenRunId(run)
     const store = await this.#open()
-    const stored = await store.getRun(idOf(run))
+    const stored = await store.getRun(id)
     return stored && describeRun(stored)
   }
 
@@ -268,10 +278,14 @@ export class WorkflowEngine {
     return { runs: runs.map(summaryOf), next }
   }
 
-  /** Recorded operations of every generation, and what the run waits for. Null: there is no such run. */
+  /**
+   * Recorded operations of every generation, and what the run waits for. Null: there is no such run. Throws
+   * E_INVALID_NAME for what is no id.
+   */
   async getHistory(runId: string): Promise<RunHistory | null> {
+    const id = givenRunId(runId)
     const store = await this.#open()
-    const stored = await store.getHistory(runId)
+    const stored = await store.getHistory(id)
     return stored && describeHistory(stored)
   }
 
@@ -279,14 +293,15 @@ export class WorkflowEngine {
    * Resolves to the run when it has ended, however it did; rejects with E_WAIT_TIMEOUT after `timeoutMs`. Without
    * `timeoutMs` it waits as long as the run takes.
    *
-   * @throws E_RUN_NOT_FOUND, E_UNKNOWN_OPTION, E_INVALID_OPTION; in development E_NO_WORKER; E_ENGINE_STOPPED
+   * @throws E_RUN_NOT_FOUND, E_INVALID_NAME, E_UNKNOWN_OPTION, E_INVALID_OPTION; in development E_NO_WORKER;
+   * E_ENGINE_STOPPED
    */
   async waitForRun<Output = any>(
     run: string | RunHandle<Output>,
-    options: { timeoutMs?: number | undefined } = {}
+    options: WaitOptions = {}
   ): Promise<WorkflowRun<Output>> {
-    checkOptions('engine.waitForRun()', options, { timeoutMs: true })
-    return this.#waiter.wait(idOf(run), options.timeoutMs)
+    checkWaitOptions('engine.waitForRun()', options)
+    return this.#waiter.wait(givenRunId(run), options.timeoutMs)
   }
 
   /**
@@ -374,13 +389,9 @@ export class WorkflowEngine {
     return {
       runId,
       result: async (options = {}) => {
-        checkOptions('result()', options, { timeoutMs: true })
+        checkWaitOptions('result()', options)
         return this.#waiter.result(runId, options.timeoutMs)
       },
     }
   }
-}
-
-function idOf(run: string | RunHandle): string {
-  return typeof run === 'string' ? run : run.runId
 }

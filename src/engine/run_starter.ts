@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { checkOption } from '../core/known_options.ts'
 import { checkName } from '../core/name.ts'
 import { encode } from '../core/payload.ts'
 import { checkPriority, DEFAULT_PRIORITY, type NewRun, type RunRow } from '../core/run.ts'
@@ -47,6 +48,12 @@ export class RunStarter {
   ): Promise<NewRun> {
     const named = await this.#context.finder.named(workflow)
     const { namespace = 'default', priority = DEFAULT_PRIORITY, tags = [], runId } = options
+    checkOption('engine.start()', {
+      name: 'tags',
+      value: tags,
+      expected: 'a list of tags',
+      isValid: Array.isArray(tags),
+    })
     const { maxPayloadBytes } = this.#context.options
     return newRun(named, {
       id: runId === undefined ? newRunId() : checkName('run id', runId),

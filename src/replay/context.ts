@@ -1,7 +1,7 @@
 import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
 import { type Instant, parseInstant } from '../core/instant.ts'
-import { checkOptions, type KeysOf } from '../core/known_options.ts'
+import { checkOption, checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, claimKey } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
@@ -172,6 +172,7 @@ export class RunContext implements WorkflowCtx {
   ): Promise<any[]> {
     return this.#call('all()', () => {
       checkOptions('ctx.all()', options, { mode: true, concurrency: true })
+      checkAllOptions('ctx.all()', options)
       return this.#all(target, inputs, { ...options, mode: options.mode ?? 'failFast' })
     })
   }
@@ -184,6 +185,7 @@ export class RunContext implements WorkflowCtx {
     const mode = 'settled' as const
     return this.#call('allSettled()', () => {
       checkOptions('ctx.allSettled()', options, { concurrency: true })
+      checkAllOptions('ctx.allSettled()', options)
       return this.#all(target, inputs, { ...options, mode })
     })
   }
@@ -239,8 +241,6 @@ export class RunContext implements WorkflowCtx {
     options: { mode: 'failFast' | 'waitAll' | 'settled'; concurrency?: number | undefined }
   ): Operation {
     const { mode, concurrency = Infinity } = options
-    if (!(concurrency >= 1))
-      throw new RangeError(`concurrency must be at least 1, not ${concurrency}`)
     const failFast = mode === 'failFast'
     const { workflow, child } = this.#children(target, inputs, {
       awaited: true,
@@ -301,4 +301,20 @@ function silentWhile(log: RunLogger, isSilent: () => boolean): RunLogger {
     warn: guarded('warn'),
     error: guarded('error'),
   }
+}
+
+function checkAllOptions(of: string, { mode, concurrency }: AllOptions): void {
+  const isWhole = Number.isInteger(concurrency) || concurrency === Infinity
+  checkOption(of, {
+    name: 'concurrency',
+    value: concurrency,
+    expected: 'a whole number of children, at least 1',
+    isValid: isWhole && Number(concurrency) >= 1,
+  })
+  checkOption(of, {
+    name: 'mode',
+    value: mode,
+    expected: '"failFast" or "waitAll"',
+    isValid: mode === 'failFast' || mode === 'waitAll',
+  })
 }

@@ -149,6 +149,12 @@ test.group('durable:retry', () => {
       message: /with runs that are completed\. It takes failed, dead/,
     },
     { title: 'an unknown status', argv: ['--status=gone'], code: 1, message: /No such status/ },
+    {
+      title: 'a tag that there cannot be',
+      argv: ['--tag=a b'],
+      code: 1,
+      message: /Invalid --tag: got 'a b', expected a name/,
+    },
     { title: 'an unknown run', argv: ['nobody'], code: 1, message: /no run "nobody"/ },
     {
       title: 'input that is not JSON',
