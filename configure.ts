@@ -65,8 +65,8 @@ async function mentionSqlite(command: Configure): Promise<void> {
   const config = await textOf(command.app.configPath('database.ts'))
   if (!config.includes('better-sqlite3')) return
   command.logger.info(
-    'SQLite: a worker switches the database file to write-ahead logging, which it keeps. Back it up together with ' +
-      'its -wal file'
+    'SQLite: the first process that uses durable switches the database file to write-ahead logging, which it keeps. Back ' +
+      'it up together with its -wal file'
   )
 }
 

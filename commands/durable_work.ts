@@ -24,7 +24,7 @@ export default class DurableWork extends DurableCommand {
   @flags.boolean({ description: 'Print one JSON object per event instead of log lines' })
   declare json?: boolean
 
-  @flags.boolean({ description: 'Print a summary every 30 s, and nothing per run' })
+  @flags.boolean({ description: 'Print what goes wrong, and a summary every 30 s' })
   declare quiet?: boolean
 
   @flags.number({ description: 'Runs executed at once. Default: the configured concurrency' })

@@ -362,8 +362,8 @@ export const E_RESULT_IN_BODY = createError<[runId: string]>(
 /* ---------- store and engine ---------- */
 
 export const E_STORE_BUSY = createError<[waitedMs: number]>(
-  'The database refused to write for %d ms because something else holds it. If this call is made inside a ' +
-    'transaction, pass it: { client: trx }',
+  'The database refused to write for %d ms because something else holds it. Pass a start the transaction that it is ' +
+    'made in: { client: trx }. Make other calls after the commit',
   'E_STORE_BUSY',
   503
 )
@@ -543,7 +543,7 @@ export class SignalTimeoutError extends OperationError {}
 
 /**
  * A child run did not complete, or could not be started. `code` is the child's own, so that the parent's routes match it,
- * or `run_id_taken`.
+ * `child_failed` where it has none, or `run_id_taken`.
  */
 export class ChildError extends OperationError {
   /** The child; of `run_id_taken` the other run, which has its id. */

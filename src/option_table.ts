@@ -182,13 +182,15 @@ export const OPTIONS = {
     default: null,
     shownDefault: 'app/workflows',
     unit: '',
-    meaning: 'Where workflow classes are discovered.',
+    meaning:
+      'Where workflow classes are discovered. `directories.workflows` of `adonisrc.ts`, if there is one, is the default.',
   }),
   stepsPath: option(path, {
     default: null,
     shownDefault: 'app/steps',
     unit: '',
-    meaning: 'Where steps are discovered, for workers whose workflows do not import them.',
+    meaning:
+      'Where steps are discovered, for workers whose workflows do not import them. `directories.steps` of `adonisrc.ts`, if there is one, is the default.',
   }),
 } satisfies OptionTable
 

@@ -23,7 +23,7 @@ export async function configurationPage(): Promise<string> {
   const workerRows = Object.entries(WORKER_OPTIONS).map(([name, row]) => [`worker.${name}`, row])
   const page = `# Configuration
 
-\`config/durable.ts\` exports the result of \`defineConfig\`. Every option can be left out: \`defineConfig({})\` keeps runs in the database of Lucid's default connection. An unknown option, or a value that an option does not accept, stops the application with \`E_INVALID_CONFIG\`, which names the option, what it got and what it expects.
+\`config/durable.ts\` exports the result of \`defineConfig\`. Every option can be left out: \`defineConfig({})\` keeps runs in the database of Lucid's default connection. An unknown option, or a value that an option does not accept, stops the application with \`E_INVALID_CONFIG\`, which names the option, what it got and what it expects; an unknown option of \`stores.lucid\` is \`E_UNKNOWN_OPTION\`. A connection that cannot be used is found when the store is first used.
 
 This page is generated from \`src/option_table.ts\` by \`npm run docs\`.
 

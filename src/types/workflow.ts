@@ -7,7 +7,7 @@ export interface WorkflowOptions {
   version?: string | undefined
   /** Tags of every run of the workflow. */
   tags?: readonly string[] | undefined
-  /** A run that takes longer is cancelled with `execution_timeout`: a duration such as '2 hours', or ms. */
+  /** A run whose body takes longer is cancelled with `execution_timeout`: a duration such as '2 hours', or ms. */
   executionTimeout?: string | number | undefined
   /** Takes care of runs that end `dead`; default the one of the configuration. */
   deadLetterWorkflow?: LazyWorkflowTarget | undefined

@@ -22,6 +22,11 @@ export function workEvent<Name extends RunEventName>(
 
 const TROUBLE = ['run.failed', 'run.blocked', 'run.stalled', 'run.unrouted'] as const
 
+/** Whether something has gone wrong with the run. */
+export function isTrouble({ event }: WorkEvent): boolean {
+  return (TROUBLE as readonly string[]).includes(event)
+}
+
 /** Tells a logger what happens to runs: one line each, which holds all there is to know at a glance. */
 export class RunLog {
   #log: RunLogger

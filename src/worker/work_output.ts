@@ -1,5 +1,5 @@
 import type { RunLogger } from '../types/step.ts'
-import { RunLog } from './run_log.ts'
+import { isTrouble, RunLog } from './run_log.ts'
 import type { WorkCounts, WorkOutput } from './work_report.ts'
 import {
   describeNoWorkflows,
@@ -45,9 +45,14 @@ export function jsonOutput(print: (line: object) => void): WorkerOutput {
   }
 }
 
-/** The same without an event per run. */
+/** The same without the events of runs that go well. */
 export function quiet(output: WorkerOutput): WorkerOutput {
-  return { ...output, event: () => {} }
+  return {
+    ...output,
+    event: (event) => {
+      if (isTrouble(event)) output.event(event)
+    },
+  }
 }
 
 function inWords(counts: WorkCounts): string {

@@ -55,19 +55,23 @@ test.group('durable:work', () => {
     assert.equal(lines.at(-1), 'since the start: 2 started, 1 completed, 1 failed')
   })
 
-  test('--quiet leaves out what happens to each run', async ({ assert, fs, cleanup }) => {
+  test('--quiet leaves out the runs that go well', async ({ assert, fs, cleanup }) => {
     const { app, ace, engine } = await commandApp(fs.basePath)
     cleanup(() => app.terminate())
-    await engine.start(
-      engine.register('work.quiet', '1', async () => {}),
-      undefined
-    )
+    const fine = engine.register('work.quiet', '1', async () => {})
+    const broken = engine.register('work.broken', '1', async () => {
+      throw new Error('out of stock')
+    })
+    await engine.start(fine, undefined)
+    await engine.start(broken, undefined, 'b')
     const lines = linesOf(await app.container.make('logger'))
     const command = await ace.create(DurableWork, ['--stop-when-idle', '--quiet', '--name=w1'])
     await command.exec()
-    assert.lengthOf(lines, 2)
     assert.match(lines[0] ?? '', /^durable worker "w1"/)
-    assert.equal(lines[1], 'since the start: 1 started, 1 completed')
+    assert.deepEqual(lines.slice(1), [
+      'run failed: work.broken b: Error: out of stock',
+      'since the start: 2 started, 1 completed, 1 failed',
+    ])
   })
 
   test('says at its start what it is, and that it waits', async ({ assert, fs, cleanup }) => {
