@@ -79,6 +79,8 @@ export class Turn {
   #body: BodyOutcome | null = null
   #fault: TurnFault | null = null
   #isDiscarded = false
+  /** What follows from the end of the body is known: what comes later belongs to nobody here. */
+  #isConcluded = false
 
   constructor(params: TurnParams) {
     const { history, waits, seenInbox, monotonic, fetchOutcomes } = params
@@ -335,7 +337,7 @@ export class Turn {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isDiscarded || this.#fault) return
+    if (this.#isScheduled || this.#isDiscarded || this.#fault || this.#isConcluded) return
     this.#isScheduled = true
     this.#params.macrotask(
       () => this.#advance(),
@@ -462,6 +464,7 @@ export class Turn {
 
   /** The body has ended. What it asked for in its last window and did not wait for goes out with its end. */
   #conclude(body: BodyOutcome): void {
+    this.#isConcluded = true
     const mismatch = this.#recorded.unreached()
     if (mismatch) return this.#differ(mismatch)
     if (this.#params.isUnwinding) return this.#params.onSettled()

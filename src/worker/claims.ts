@@ -84,8 +84,10 @@ export class Claims {
     const claimKeys = this.#params.keys()
     if (claimKeys.length === 0 || !session.isHeld) return pollMs
     if (pool.free === 0) {
-      this.#hasBacklog ||= await this.#isAnyDue()
-      return idlePollMs
+      if (this.#hasBacklog) return idlePollMs
+      const dueIn = await store.nextDueIn(claimKeys)
+      this.#hasBacklog = dueIn === 0
+      return this.#hasBacklog ? idlePollMs : Math.min(dueIn ?? Infinity, idlePollMs)
     }
     const kept = this.#hasBacklog && this.#isTimeForSuspects ? 1 : 0
     const limit = Math.min(pool.free - kept, MAX_CLAIM)

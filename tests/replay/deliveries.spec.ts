@@ -1,7 +1,9 @@
 import { setImmediate as nextImmediate, setTimeout as delay } from 'node:timers/promises'
 import { test } from '@japa/runner'
 import { encode } from '../../src/core/payload.ts'
+import type { SignalEntry } from '../../src/core/history.ts'
 import type { WorkflowCtx } from '../../src/types/context.ts'
+import { until } from '../support/until.ts'
 import { Deployments } from './deployments.ts'
 import { PlayedTurn, recorded } from './played_turn.ts'
 
@@ -157,7 +159,39 @@ test.group('Deliveries', () => {
     assert.equal(seenInbox, 2)
     assert.equal(state.kind, 'parked')
   })
+
+  test('what comes when the body has ended, and its end has not been taken yet, changes nothing of it (P1)', async ({
+    assert,
+  }) => {
+    const played = new PlayedTurn((ctx) =>
+      Promise.race([ctx.localStep('slow', () => 'slow'), ctx.waitForSignal('go')])
+    )
+    const { starts, opened } = await played.settled()
+    assert.deepEqual([starts.length, opened.length], [1, 1])
+    played.turn.deliver([{ type: 'signal', entry: sent(1) }])
+    await until(() => played.turn.isOver && !played.turn.isBusy)
+    played.turn.deliver([{ type: 'signal', entry: sent(2) }])
+    played.turn.elapse(1)
+    await until(() => !played.turn.isBusy)
+    const { records, seenInbox, state } = await played.settled()
+    assert.deepEqual(
+      records.map(({ seq, status }) => [seq, status]),
+      [
+        [1, 'completed'],
+        [0, 'abandoned'],
+      ]
+    )
+    assert.deepEqual([state.kind, seenInbox], ['ended', 1])
+  })
 })
+
+/** A signal for the wait at position 1. */
+function sent(no: number): SignalEntry {
+  return {
+    ...{ kind: 'signal', no, receivedAt: 0, seq: 1, signalId: `s${no}` },
+    ...{ token: 'go', payload: encode(no) },
+  }
+}
 
 test.group('Windows of the engine', (group) => {
   let deployments: Deployments

@@ -2,7 +2,10 @@ import { test } from '@japa/runner'
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
+import { internalsOf } from '../../src/engine/engine.ts'
 import { DurableApp } from '../support/durable_app.ts'
+import { Gate } from '../support/gate.ts'
+import { until } from '../support/until.ts'
 
 /** A store whose claims answer only when they are let, as one across a network does. */
 class SlowClaimStore extends MemoryStore {
@@ -14,6 +17,16 @@ class SlowClaimStore extends MemoryStore {
     this.taken.resolve()
     await this.answers.promise
     return rows
+  }
+}
+
+/** Counts the looks for the next due time. */
+class CountingStore extends MemoryStore {
+  looks = 0
+
+  override async nextDueIn(...params: Parameters<MemoryStore['nextDueIn']>) {
+    this.looks++
+    return super.nextDueIn(...params)
   }
 }
 
@@ -36,5 +49,33 @@ test.group('An idle worker', () => {
     const run = await app.engine.getRun('r')
     assert.equal(run?.status, 'completed')
     await app.close()
+  })
+
+  test('wakes a run in time that slept while all slots were taken (P9)', async ({
+    assert,
+    cleanup,
+  }) => {
+    const store = new CountingStore(new MemoryDatabase())
+    const app = new DurableApp({ store, options: { pollMs: 60_000, idlePollMs: 60_000 } })
+    cleanup(() => app.close())
+    const gate = new Gate()
+    const sleeper = app.engine.register('sleeper', '1', (ctx) => ctx.sleep(300))
+    const holder = app.engine.register('holder', '1', (ctx) =>
+      ctx.localStep('hold', () => gate.pass())
+    )
+    await app.work({ concurrency: 1 })
+    await app.engine.start(sleeper, undefined, 'asleep')
+    await until(async () => {
+      const run = await app.engine.getRun('asleep')
+      return run?.status === 'suspended'
+    })
+    await app.engine.start(holder, undefined, 'holds')
+    await gate.reached()
+    const before = store.looks
+    internalsOf(app.engine).news.anything()
+    await until(() => store.looks > before)
+    gate.open()
+    const run = await app.engine.waitForRun('asleep', { timeoutMs: 20_000 })
+    assert.equal(run.status, 'completed')
   })
 })
