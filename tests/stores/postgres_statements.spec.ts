@@ -3,10 +3,12 @@ import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import {
   CLAIM_KEY,
   COMPLETE,
+  FAIL,
   newRun,
   newWorker,
   parentLink,
   record,
+  requeue,
   signal,
   start,
   startLeased,
@@ -70,6 +72,21 @@ test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
       store.commit(of.map((id) => turn({ id, token: 1 }, { records: [record(seq)] })))
     assert.equal(await count(step(['r1'], 0)), 1)
     assert.equal(await count(step(ids, 1)), 1)
+  })
+
+  test('requeues of runs that have come differently far share one text', async ({ assert }) => {
+    const texts: string[][] = []
+    for (const [index, id] of ids.entries()) {
+      const records = Array.from({ length: index + 1 }, (_, seq) => record(seq))
+      await store.commit([startLeased(id), turn({ id, token: 1 }, { records, end: FAIL })])
+      const retire = records.map(({ seq }) => seq)
+      await count(() => store.commit([requeue({ id, token: 1 }, { retire })]))
+      texts.push([...statements])
+      assert.isEmpty(
+        (await store.getHistory(id))?.records.filter(({ generation }) => generation === 0)
+      )
+    }
+    for (const text of texts) assert.deepEqual(text, texts[0])
   })
 
   test('children are started with the suspension of their parent in 1, and end, waking it, in 1', async ({

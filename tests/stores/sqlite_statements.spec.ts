@@ -2,8 +2,10 @@ import { test } from '@japa/runner'
 import {
   CLAIM_KEY,
   COMPLETE,
+  FAIL,
   newWorker,
   record,
+  requeue,
   start,
   startLeased,
   turn,
@@ -60,6 +62,22 @@ test.group('SQLite statements', (group) => {
       store.commit(of.map((id) => turn({ id, token: 1 }, { records: [record(seq)] })))
     assert.deepEqual(await count.of(step(['r1'], 0)), { statements: 2, transactions: 1 })
     assert.deepEqual(await count.of(step(ids, 1)), { statements: 11, transactions: 1 })
+  })
+
+  test('requeues of runs that have come differently far share their texts, which are prepared once', async ({
+    assert,
+  }) => {
+    const store = await openStore()
+    const texts: string[][] = []
+    for (const many of [1, 2, 3]) {
+      const id = `r${many}`
+      const records = Array.from({ length: many }, (_, seq) => record(seq))
+      await store.commit([startLeased(id), turn({ id, token: 1 }, { records, end: FAIL })])
+      const retire = records.map(({ seq }) => seq)
+      await count.of(() => store.commit([requeue({ id, token: 1 }, { retire })]))
+      texts.push([...count.seen])
+    }
+    for (const text of texts) assert.deepEqual(text, texts[0])
   })
 
   test('an idle worker reads once a round, and writes nothing but its renewal', async ({

@@ -75,6 +75,8 @@ export interface Fragments {
   texts: string
   /** Whether a column is one of the texts of a JSON array that is bound to its one `?`; rows are found by its index. */
   isAmong(column: string): string
+  /** The same of a column of integers and a JSON array of them. */
+  isAmongIntegers(column: string): string
   /** A statement that changes rows, whose locks it takes in order of the key. Values: those of `where`. */
   update(change: RowUpdate): string
 }

@@ -1,6 +1,6 @@
 import type { Plan, RunInsert, RunUpdate } from '../../core/fold.ts'
 import { attributeText } from '../../core/search_attributes.ts'
-import type { Statement, Value } from './dialect.ts'
+import type { Fragments, Statement, Value } from './dialect.ts'
 import {
   entryValues,
   INSERT_ENTRY,
@@ -27,7 +27,7 @@ const CLEAR_WAITS = 'delete from durable_waits where run_id = ?'
 const RETIRE = `update durable_history set generation = (
     select max(other.generation) + 1 from durable_history other where other.run_id = ?),
   name = case when kind = 'handoff' then 'onError:retried:' || substr(name, length('onError:') + 1) else name end
-  where run_id = ? and generation = 0 and seq in (`
+  where run_id = ? and generation = 0 and `
 const REMOVE_TAGS = 'delete from durable_tags where run_id = ? and substr(tag, 1, ?) = ?'
 
 const SET_ATTRIBUTE = `insert into durable_attributes (name, value, created_at, run_id)
@@ -46,13 +46,14 @@ const KEEP_SIGNAL =
  * The statements that write a plan, in an order in which what a batch takes away and puts back ends as the fold
  * says: deletions come before the insertions of the same table, and runs that ended are cleared last.
  */
-export function planStatements(plan: Plan): Statement[] {
+export function planStatements(plan: Plan, { isAmongIntegers }: Fragments): Statement[] {
   const statements: Statement[] = []
   const add = (sql: string, values: Value[]) => statements.push({ sql, values })
 
   for (const insert of plan.inserts) statements.push(...insertStatements(insert))
   for (const update of plan.updates) statements.push(...updateStatements(update))
-  for (const { runId, seqs } of plan.retired) add(`${RETIRE}${seqs.join(', ')})`, [runId, runId])
+  for (const { runId, seqs } of plan.retired)
+    add(`${RETIRE}${isAmongIntegers('seq')}`, [runId, runId, JSON.stringify(seqs)])
   for (const record of plan.records) add(INSERT_RECORD, recordValues(record))
   for (const { runId, seq } of plan.closedWaits) add(CLOSE_WAIT, [runId, seq])
   for (const wait of plan.waits) add(UPSERT_WAIT, waitValues(wait))

@@ -21,9 +21,14 @@ function isAmong(column: string): string {
   return `${column} = any(array(${TEXTS}))`
 }
 
+function isAmongIntegers(column: string): string {
+  return `${column} = any(array(${TEXTS})::integer[])`
+}
+
 export const FRAGMENTS: Fragments = {
   now: NOW,
   texts: TEXTS,
   isAmong,
+  isAmongIntegers,
   update,
 }

@@ -6,6 +6,7 @@ import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
 import { Applied, endedBy } from './applied.ts'
 import { isTakenId } from './error_class.ts'
+import { FRAGMENTS } from './fragments.ts'
 import {
   HeldElsewhereError,
   LockedRows,
@@ -108,7 +109,7 @@ function decide(
   const payload = options.notices.payload(ownedNews(plan, options.notices))
   const notification = payload === null ? [] : [notify(session, payload)]
   return {
-    statements: [...planStatements(plan), ...notification],
+    statements: [...planStatements(plan, FRAGMENTS), ...notification],
     flush: { answers: inOrder(writes, known, plan.answers), news: withEnded(plan.news, ended) },
   }
 }

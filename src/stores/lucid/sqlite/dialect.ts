@@ -126,7 +126,7 @@ export class SqliteDialect implements Dialect {
 
   #apply(writes: readonly Write[]): Flush {
     const plan = foldBatch(writes, new LockedRows(this.#connection, writes))
-    for (const statement of planStatements(plan)) this.#connection.run(statement)
+    for (const statement of planStatements(plan, FRAGMENTS)) this.#connection.run(statement)
     return { answers: plan.answers, news: plan.news }
   }
 

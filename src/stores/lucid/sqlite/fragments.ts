@@ -7,5 +7,6 @@ export const FRAGMENTS: Fragments = {
     + coalesce((select value from durable_meta where name = 'clock_offset'), 0))`,
   texts: TEXTS,
   isAmong: (column) => `${column} in (${TEXTS})`,
+  isAmongIntegers: (column) => `${column} in (${TEXTS})`,
   update: ({ table, set, where }) => `update ${table} set ${set} where ${where}`,
 }
