@@ -102,16 +102,13 @@ export class PostgresConnection {
     const opening = this.#options.openHandle() as Promise<PgClient>
     const client = await within(CONNECT_MS, opening)
     const { trace, statementMs = STATEMENT_MS, lockMs = LOCK_MS } = this.#options
+    // Null until it is set up: before, it has done nothing that would have to be ended.
+    let session: PostgresSession | null = null
     const onEnd = () => {
-      this.#lost = session.backend
+      if (session) this.#lost = session.backend
       this.#options.onLost?.()
     }
-    const session: PostgresSession = await PostgresSession.over(client, {
-      trace,
-      statementMs,
-      lockMs,
-      onEnd,
-    })
+    session = await PostgresSession.over(client, { trace, statementMs, lockMs, onEnd })
     return session
   }
 }

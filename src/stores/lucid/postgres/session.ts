@@ -101,19 +101,18 @@ export class PostgresSession {
     client.setTypeParser(INT8, Number)
   }
 
+  /** Takes over the client, which is ended if it cannot be set up. */
   static async over(client: PgClient, options: SessionOptions): Promise<PostgresSession> {
     const session = new PostgresSession(client, options)
     client.on('error', () => session.#end())
     client.on('end', () => session.#end())
-    const limits = [String(options.statementMs), String(options.lockMs)]
-    const query = { text: SET_UP, values: [client.processID, ...limits] }
-    const [result] = await session.#within([session.#client.query(query)])
-    const found = result?.rows[0] as { schema: string | null; started: string } | undefined
-    if (found && client.processID !== null) {
-      session.backend = { pid: client.processID, started: found.started }
-      session.schema = found.schema ?? 'public'
+    try {
+      await session.#setUp()
+      return session
+    } catch (error) {
+      await session.close()
+      throw error
     }
-    return session
   }
 
   get isOpen(): boolean {
@@ -198,6 +197,17 @@ export class PostgresSession {
   /** Drops the connection; what is under way is rejected with `error`. */
   drop(error: Error): void {
     this.#client.connection.stream.destroy(error)
+  }
+
+  async #setUp(): Promise<void> {
+    const { processID } = this.#client
+    const limits = [String(this.#options.statementMs), String(this.#options.lockMs)]
+    const query = { text: SET_UP, values: [processID, ...limits] }
+    const [result] = await this.#within([this.#client.query(query)])
+    const found = result?.rows[0] as { schema: string | null; started: string } | undefined
+    if (!found || processID === null) return
+    this.backend = { pid: processID, started: found.started }
+    this.schema = found.schema ?? 'public'
   }
 
   #release(): void {
