@@ -36,6 +36,17 @@ export default class DurableWork extends DurableCommand {
   declare name?: string
 
   override async run() {
+    try {
+      await this.#work()
+    } catch (error) {
+      // Only the termination hands the exit code of a command that stays alive to the process.
+      this.exitCode = EXIT_CODES.error
+      await this.app.terminate()
+      throw error
+    }
+  }
+
+  async #work(): Promise<void> {
     const problem = this.#problem()
     if (problem !== null) {
       this.refuse(problem)
@@ -62,15 +73,9 @@ export default class DurableWork extends DurableCommand {
     const router = await this.app.container.make('router')
     router.commit()
 
-    try {
-      await worker.start()
-      if (!this.stopWhenIdle) return await this.#tellWaiting(worker, output)
-      await worker.whenIdle()
-    } catch (error) {
-      this.exitCode = EXIT_CODES.error
-      await this.app.terminate()
-      throw error
-    }
+    await worker.start()
+    if (!this.stopWhenIdle) return this.#tellWaiting(worker, output)
+    await worker.whenIdle()
     await this.app.terminate()
   }
 

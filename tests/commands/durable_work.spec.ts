@@ -1,11 +1,13 @@
 import type { LoggerService } from '@adonisjs/core/types'
 import { test } from '@japa/runner'
+import type { TestContext } from '@japa/runner/core'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import DurableWork from '../../commands/durable_work.ts'
 import { DurableWorker } from '../../src/worker/worker.ts'
+import type { AceCase } from './ace_process.ts'
 import { commandApp } from './command_app.ts'
 
 /** The messages that are logged from now on, in order. */
@@ -260,4 +262,33 @@ test.group('durable:work | process', () => {
       namespace: 'default',
     })
   })
+})
+
+test.group('durable:work | ace', () => {
+  /** Runs it as "node ace" does, until it ends. */
+  async function end(
+    { fs, cleanup }: Pick<TestContext, 'fs' | 'cleanup'>,
+    aceCase: AceCase,
+    flags: string[] = []
+  ) {
+    const file = fileURLToPath(new URL('ace_process.ts', import.meta.url))
+    const args = ['--import=@poppinss/ts-exec', file, fs.basePath, aceCase, ...flags]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    cleanup(() => void child.kill('SIGKILL'))
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => (output += String(chunk)))
+    const [exitCode] = await once(child, 'close')
+    return { exitCode, output }
+  }
+
+  for (const { aceCase, problem } of [
+    { aceCase: 'duplicate route', problem: /A route with name "same" already exists/g },
+    { aceCase: 'config of no defineConfig()', problem: /expected the result of defineConfig/g },
+  ] as const)
+    test(`ends with exit code 1 and says why once: ${aceCase}`, async ({ assert, fs, cleanup }) => {
+      const { exitCode, output } = await end({ fs, cleanup }, aceCase, ['--stop-when-idle'])
+      assert.equal(exitCode, 1, output)
+      assert.lengthOf(output.match(problem) ?? [], 1, output)
+    })
 })
