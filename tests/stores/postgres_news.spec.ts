@@ -160,6 +160,32 @@ test.group('PostgreSQL notifications', (group) => {
     assert.equal(await ear.next(), 'anything')
   })
 
+  test('runs of a lost worker are told to others when they become due (P9)', async ({ assert }) => {
+    await one.registerWorker(newWorker('lost', { leaseMs: 1_000 }))
+    await one.commit([{ type: 'start', run: newRun('r1'), leaseTo: 'lost' }])
+    await one.registerWorker(newWorker('idle', { leaseMs: 1_000 }))
+    await one.advanceClock(1_000)
+    await ear.before(one, 'first')
+    assert.deepEqual(await one.recoverExpired(), { workers: 2, runs: 1 })
+    assert.deepEqual(await ear.before(one, 'second'), ['anything'])
+    await one.registerWorker(newWorker('without runs', { leaseMs: 1_000 }))
+    await one.advanceClock(1_000)
+    assert.deepEqual(await one.recoverExpired(), { workers: 1, runs: 0 })
+    assert.deepEqual(await ear.before(one, 'third'), [])
+  })
+
+  test('runs that a worker hands back, or takes over from its predecessor, are told to others', async ({
+    assert,
+  }) => {
+    await one.commit([startLeased('r1')])
+    await one.removeWorker('w1')
+    assert.deepEqual(await ear.before(one, 'first'), ['anything'])
+    await one.registerWorker(newWorker('a1', NAMED))
+    await one.commit([{ type: 'start', run: newRun('r2'), leaseTo: 'a1' }])
+    assert.deepEqual(await one.registerWorker(newWorker('a2', NAMED)), { takenOver: 1 })
+    assert.deepEqual(await ear.before(one, 'second'), ['anything'])
+  })
+
   test('a moved clock concerns this process too', async ({ assert }) => {
     const own = new Ear(one)
     await one.advanceClock(1)

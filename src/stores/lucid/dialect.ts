@@ -63,6 +63,8 @@ export interface Dialect {
   onForeignChange(listener: (news?: FlushNews) => void): () => void
   /** Tells other processes, once the transaction of a caller commits, that a run of this key is due. */
   tellThrough(client: Client, claimKey: string): Promise<void>
+  /** What a transaction of `write` runs to tell other processes that something has changed, if `found` has rows then. */
+  tellingIf(found: Statement): Promise<Statement[]>
   /** Calls the listeners of this process: the clock has been moved, which concerns all. */
   tellListeners(): void
 }

@@ -1,5 +1,5 @@
 import type { NewWorker, RunStanding, SuspectRule, WorkerRow } from '../../contracts/store.ts'
-import type { Dialect, Statement } from './dialect.ts'
+import type { Dialect, Statement, Value } from './dialect.ts'
 import { GONE, isForgotten, markLost, OWNS_RUNS, passOnRuns, released, RUNS } from './lost_runs.ts'
 import { readHeld } from './run_details.ts'
 
@@ -24,6 +24,12 @@ export class Leases {
     }
     this.#passesOver = true
     return this.#dialect.write(statements(true))
+  }
+
+  /** Whoever makes the runs of others due need not be able to take them. Runs before their owner is taken away. */
+  #tellOf(owners: string, values: readonly Value[]): Promise<Statement[]> {
+    const sql = `select 1 from durable_runs where owner in (${owners}) and due_at is null`
+    return this.#dialect.tellingIf({ sql, values })
   }
 
   async register(worker: NewWorker): Promise<{ takenOver: number }> {
@@ -53,10 +59,11 @@ export class Leases {
     const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
     const where = `name = ? and lost = 0${isPredecessor}`
     const values = [name]
+    const tell = await this.#tellOf(lostWorkers, values)
     const [, takenOver = 0] = await this.#passOn((skipLocked) => {
       const mark = { sql: markLost(sql, { where, skipLocked }), values }
       const { take, decide } = passOnRuns(sql, { lostWorkers, values, suspectFrom, skipLocked })
-      return [mark, take, ...decide, announce]
+      return [mark, take, ...tell, ...decide, announce]
     })
     return { takenOver }
   }
@@ -87,7 +94,9 @@ export class Leases {
     this.#dialect.withdrawn(instance)
     const { sql } = this.#dialect
     const values = [instance]
+    const tell = await this.#tellOf('?', values)
     await this.#passOn((skipLocked) => [
+      ...tell,
       {
         sql: `update durable_workers set lost = 1, counted = 0 where instance = ?`,
         values,
@@ -128,12 +137,13 @@ export class Leases {
       this.#passesOver = false
       return { workers: 0, runs: 0 }
     }
+    const tell = await this.#tellOf(GONE, [])
     const [workers = 0, runs = 0] = await this.#passOn((skipLocked) => {
       const mark = { sql: markLost(sql, { where: hasExpired, skipLocked }), values: [] }
       const gone = { lostWorkers: GONE, values: [] }
       const { take, decide } = passOnRuns(sql, { ...gone, suspectFrom, skipLocked })
       const forget = { sql: `delete from durable_workers where ${isForgotten(sql)}`, values: [] }
-      return [mark, take, ...decide, forget]
+      return [mark, take, ...tell, ...decide, forget]
     })
     return { workers, runs }
   }

@@ -257,6 +257,11 @@ export class PostgresDialect implements Dialect {
     await this.through(client, { sql, values })
   }
 
+  async tellingIf(found: Statement): Promise<Statement[]> {
+    const { sql, values } = notify(await this.#claiming.session(), this.#notices.anything)
+    return [{ sql: `${sql} where exists (${found.sql})`, values: [...values, ...found.values] }]
+  }
+
   tellListeners(): void {
     this.#listener.tell()
   }

@@ -73,6 +73,11 @@ export class Notices {
     return !this.#started.delete(runId)
   }
 
+  /** The payload of a notification that does not say what has changed. */
+  get anything(): string {
+    return JSON.stringify({ from: this.from, isCut: true })
+  }
+
   /** The payload of a notification; null = it concerns nobody else. */
   payload({ due, inbox, ended, revoked }: OwnedNews): string | null {
     const taking = new Set(this.taking)
@@ -88,9 +93,7 @@ export class Notices {
     const { due: keys, inbox: runs } = told
     if (keys.length + runs.length + ended.length + revoked.length === 0) return null
     const text = JSON.stringify(told)
-    return Buffer.byteLength(text) <= MAX_BYTES
-      ? text
-      : JSON.stringify({ from: this.from, isCut: true })
+    return Buffer.byteLength(text) <= MAX_BYTES ? text : this.anything
   }
 
   /** What a notification says; null = it is our own. Undefined: something has changed, and it does not say what. */

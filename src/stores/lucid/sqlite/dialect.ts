@@ -99,6 +99,10 @@ export class SqliteDialect implements Dialect {
   /** They see it in the file. */
   async tellThrough(): Promise<void> {}
 
+  async tellingIf(): Promise<Statement[]> {
+    return []
+  }
+
   async lockName(name: string): Promise<NameLock | null> {
     const { handle, file: databaseFile } = this.#connection
     const lock = takeNameLock(handle, { databaseFile, name })
