@@ -5,6 +5,7 @@ import type { StepOutcome } from '../core/dispatch.ts'
 import { isOwnFault } from '../core/own_fault.ts'
 import type { Flush, RunStore } from '../contracts/store.ts'
 import { E_ENGINE_STOPPED, E_INTERNAL, E_TOO_MANY_WRITES } from '../errors.ts'
+import { inCleanContext } from './clean_context.ts'
 import type { RunNews } from './news.ts'
 
 const MAX_BATCH = 500
@@ -66,7 +67,7 @@ export class CommitQueue {
     // A store answers each write in kind, and one that was held with what it came to.
     const answered = resolve as Queued['resolve']
     this.#queue.push({ write, characters, isAlone: false, resolve: answered, reject })
-    this.#flushing ??= this.#flush()
+    this.#flushing ??= inCleanContext(() => this.#flush())
     return promise
   }
 

@@ -10,6 +10,7 @@ import {
   E_RUN_NOT_FOUND,
   E_WAIT_TIMEOUT,
 } from '../errors.ts'
+import { inCleanContext } from './clean_context.ts'
 import type { EngineContext } from './engine_context.ts'
 import { servedKeys } from './worker_descriptor.ts'
 import { describeRun, type WorkflowRun } from './workflow_run.ts'
@@ -134,7 +135,7 @@ export class RunWaiter {
     for (const runId of runIds) this.#unseen.add(runId)
     if (this.#isLooking) return
     this.#isLooking = true
-    void this.#lookWhileAsked()
+    void inCleanContext(() => this.#lookWhileAsked())
   }
 
   async #lookWhileAsked(): Promise<void> {

@@ -1,4 +1,6 @@
 import { clearTimeout, setTimeout } from 'node:timers'
+import { inCleanContext } from '../engine/clean_context.ts'
+
 /** What one pass of a loop answers: in how many ms to look again, at the latest. */
 export type Pass = () => Promise<number>
 
@@ -37,7 +39,7 @@ export class Loop {
   trigger(): void {
     if (this.#isStopped) return
     this.#isTriggered = true
-    this.#running ??= this.#run()
+    this.#running ??= inCleanContext(() => this.#run())
   }
 
   /** Brings the next pass forward to at most `ms` from now. */

@@ -6,6 +6,7 @@ import { isBeyondCap } from '../core/recovery.ts'
 import type { RunRow } from '../core/run.ts'
 import { serializeError } from '../core/serialized_error.ts'
 import { leaseLost, stopping, takenAway, turnOver } from '../engine/abort_reasons.ts'
+import { inCleanContext } from '../engine/clean_context.ts'
 import type { EngineContext, Slot } from '../engine/engine_context.ts'
 import type { Lease } from '../engine/lease.ts'
 import type { Execution, ExecutionParams, Resident } from '../engine/execution.ts'
@@ -82,7 +83,8 @@ export class RunPool implements LeasedRuns {
       use: (row, input) => {
         this.#occupy(row)
         const nothing = { error: null, history: [], undone: [], waits: [], inbox: [] }
-        void this.#supervise(row, { runId: row.id, input, now: row.createdAt, ...nothing }, null)
+        const loaded = { runId: row.id, input, now: row.createdAt, ...nothing }
+        void inCleanContext(() => this.#supervise(row, loaded, null))
       },
       giveBack: () => this.#freeSlot(null),
     }
