@@ -94,6 +94,11 @@ export interface CancelWrite {
   type: 'cancel'
   runId: string
   compensate: boolean
+  /**
+   * Nothing is done unless the body of the run is not over after its execution time. Its children go with it as always.
+   * Default false.
+   */
+  ifOverdue?: boolean
   /** Encoded. */
   error: string
   errorCode: string

@@ -23,7 +23,8 @@ export function recordOf(children: readonly EarlierChild[], requeues: number): N
     ordinal: null,
     status: 'completed',
     attempts: 0,
-    output: encode(children),
+    // Ours, and as long as there are children: a limit is for what users give.
+    output: encode(children, { maxBytes: Infinity }),
     error: null,
     durationMs: 0,
   }

@@ -18,6 +18,7 @@ import {
   created,
   ended,
   holdsLease,
+  isOverdue,
   isRequeueable,
   notified,
   progressed,
@@ -231,7 +232,8 @@ class Fold {
     const { runId, error, errorCode } = write
     const row = this.#row(runId)
     if (!row) return { type: 'cancelled', outcome: 'unknown' }
-    if (isTerminal(row.status)) return { type: 'cancelled', outcome: 'over' }
+    if (isTerminal(row.status) || (write.ifOverdue && !isOverdue(row, this.#now)))
+      return { type: 'cancelled', outcome: 'over' }
     const compensates = write.compensate && row.startedAt !== null
     if (compensates && row.phase === 'unwinding')
       return { type: 'cancelled', outcome: 'unwinding', runs: [] }
@@ -245,7 +247,7 @@ class Fold {
       this.#giveBack(row, { closed: [], returned: [], seenInbox })
     }
     const children = this.#awaitedChildren(runId).flatMap(
-      (childId) => this.#cancel({ ...write, runId: childId }).runs ?? []
+      (childId) => this.#cancel({ ...write, runId: childId, ifOverdue: false }).runs ?? []
     )
     const runs = [...(compensates ? [] : [next]), ...children]
     return { type: 'cancelled', outcome: compensates ? 'unwinding' : 'cancelled', runs }

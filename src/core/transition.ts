@@ -93,7 +93,9 @@ export function orphaned(
 ): RunRow {
   const { now, isCounted, suspectFrom, besideSuspect, parkUntil } = params
   const lost = { ...row, dueAt: now, updatedAt: now }
-  const uncounted = { ...lost, status: 'suspended' as const, owner: null, wakeSeq: null }
+  // The token goes, so that no suspension of its owner is taken for this.
+  const released = { owner: null, token: row.token + 1, wakeSeq: null }
+  const uncounted = { ...lost, ...released, status: 'suspended' as const }
   if (!isCounted) return uncounted
   if (besideSuspect && !isSuspectKey(row.claimKey))
     return { ...uncounted, claimKey: suspectKey(row.claimKey) }
@@ -175,6 +177,11 @@ export function ended(
         dueAt: row.inboxSeq > seenInbox ? now : null,
       }
   }
+}
+
+/** Whether the body of a run is not over after its execution time. */
+export function isOverdue({ status, phase, deadlineAt }: RunRow, now: number): boolean {
+  return !isTerminal(status) && phase === 'body' && deadlineAt !== null && deadlineAt <= now
 }
 
 /** The row of a run that is cancelled at once, whatever it was doing. */

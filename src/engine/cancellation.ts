@@ -18,22 +18,28 @@ export class Cancellation {
 
   /** Because somebody asked for it. With `compensate` the run undoes its steps first. */
   cancel(runId: string, { compensate, reason }: { compensate: boolean; reason: string }) {
-    return this.#end(runId, { code: CANCELLED, message: reason, compensate })
+    return this.#end(runId, { code: CANCELLED, message: reason, compensate, ifOverdue: false })
   }
 
-  /** Because its execution time is over. */
+  /** Because its execution time is over, if it still is: the run may have gone on meanwhile. */
   timeOut(runId: string): Promise<Outcome> {
     const message = 'The run took longer than its executionTimeout'
-    return this.#end(runId, { code: 'execution_timeout', message, compensate: false })
+    return this.#end(runId, {
+      code: 'execution_timeout',
+      message,
+      compensate: false,
+      ifOverdue: true,
+    })
   }
 
   async #end(
     runId: string,
-    params: { code: string; message: string; compensate: boolean }
+    params: { code: string; message: string; compensate: boolean; ifOverdue: boolean }
   ): Promise<Outcome> {
-    const { code, message, compensate } = params
+    const { code, message, compensate, ifOverdue } = params
     const error = encodeError({ name: 'Cancelled', message, code, retryable: false })
-    const write = { type: 'cancel' as const, runId, compensate, error, errorCode: code }
+    const terms = { compensate, ifOverdue, error, errorCode: code }
+    const write = { type: 'cancel' as const, runId, ...terms }
     const answer = await this.#commits.write(write)
     for (const { id, workflow, version, namespace } of answer.runs ?? [])
       this.#events.emit('run.cancelled', { runId: id, workflow, version, namespace })

@@ -39,8 +39,8 @@ export class DeadLetters {
     const writer = new RunWriter(row, this.#params)
     const { error, errorCode } = writer.failWith(causeOfDeath(row, loaded))
     const children = await this.#handlerRun(row, { error, input: loaded.input! })
-    const seenInbox = loaded.inbox.at(-1)?.no ?? 0
-    const ending = await writer.end({ children, seenInbox }, { kind: 'die', error, errorCode })
+    // Nothing of its inbox counts as read: signals in it go on to the next wait.
+    const ending = await writer.end({ children }, { kind: 'die', error, errorCode })
     if (ending !== 'ended') return
     await this.#tell(row.id)
     for (const { run } of children) {

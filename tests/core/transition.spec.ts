@@ -397,6 +397,7 @@ test.group('transition: from outside', () => {
     const beside = orphaned(row({ recoveryAttempts: 0 }), terms)
     assert.equal(beside.status, 'suspended')
     assert.isNull(beside.owner)
+    assert.equal(beside.token, row().token + 1, 'no write of its owner is taken for this')
     assert.equal(beside.claimKey, suspectKey(row().claimKey))
     assert.equal(claimed(beside, { owner: 'w2', now: NOW }).recoveryAttempts, 0)
     const suspect = orphaned(row({ claimKey: suspectKey(row().claimKey) }), terms)

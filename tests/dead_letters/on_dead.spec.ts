@@ -66,6 +66,28 @@ onEach(KINDS, (kind) =>
       assert.sameMembers(order.slice(2), ['listener, handler run handler', 'handler'])
     })
 
+    test('a signal that a dead run has not read goes to the next wait (P1)', async ({ assert }) => {
+      const app = await stage.app()
+      const poison = app.engine.register('poison', '1', (ctx) => ctx.waitForSignal('go'))
+      const next = app.engine.register('next', '1', (ctx) => ctx.waitForSignal('go'))
+      const first = await app.work()
+      await app.engine.start(poison, null, 'r')
+      await until(async () => {
+        const run = await app.engine.getRun('r')
+        return run?.status === 'suspended'
+      })
+      await first.stop()
+      const { delivered } = await app.engine.signal('go', 'unread')
+      assert.isTrue(delivered)
+      await stage.loseBeyondCap('poison')
+      await app.work()
+      const dead = await app.engine.waitForRun('r')
+      assert.equal(dead.status, 'dead')
+      await app.engine.start(next, null, 'n')
+      const { output } = await app.engine.waitForRun('n')
+      assert.equal(output, 'unread')
+    })
+
     test('DL-42: listeners are not awaited, and what they throw or reject with is logged at debug and breaks nothing', async ({
       assert,
     }) => {

@@ -4,6 +4,7 @@ import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import {
   COMPLETE,
   newRun,
+  newWorker,
   parentLink,
   record,
   start,
@@ -43,6 +44,28 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
       () => undefined
     )
   }
+
+  test('an end that never arrived is not taken for applied because others have handed the run back (P1)', async ({
+    assert,
+  }) => {
+    await store.registerWorker(newWorker('w1', { isCounted: false }))
+    await store.commit([startLeased('r')])
+    const write = turn({ id: 'r', token: 1 }, { end: COMPLETE })
+    proxy.down()
+    await assert.rejects(() => store.commit([write]))
+    const other = await database.store()
+    await other.advanceClock(60_000)
+    const found = await other.recoverExpired()
+    assert.equal(found.runs, 1)
+    proxy.up()
+    const { answers } = await store.commit([write])
+    assert.deepEqual(
+      answers.map(({ type }) => type),
+      ['lost']
+    )
+    const run = await other.getRun('r')
+    assert.deepEqual([run?.status, run?.output], ['suspended', null])
+  })
 
   const ENDS = { 'goes on': { kind: 'continue' }, 'suspends': SUSPEND, 'ends': COMPLETE } as const
   for (const [what, end] of Object.entries(ENDS)) {

@@ -24,9 +24,9 @@ const BEING_PASSED_ON = 0
 export const OWNS_RUNS =
   'exists (select 1 from durable_runs r where r.owner = durable_workers.instance)'
 
-/** What becomes of a run whose pickup is no recovery. */
+/** What becomes of a run whose pickup is no recovery. The token goes, so that no suspension of its owner is taken for this. */
 export function released(dueAt: string, { now }: Fragments): string {
-  return `due_at = ${dueAt}, updated_at = ${now}, status = 'suspended', owner = null, wake_seq = null`
+  return `due_at = ${dueAt}, updated_at = ${now}, status = 'suspended', owner = null, token = token + 1, wake_seq = null`
 }
 
 /** What is done with the runs of lost workers, in this order and in one transaction. */

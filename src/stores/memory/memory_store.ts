@@ -24,7 +24,7 @@ import {
   type Wait,
 } from '../../core/history.ts'
 import { isTerminal, type RunRow } from '../../core/run.ts'
-import { claimed } from '../../core/transition.ts'
+import { claimed, isOverdue } from '../../core/transition.ts'
 import { flush } from './flush.ts'
 import { MemoryDatabase } from './memory_database.ts'
 import { runPage } from './run_page.ts'
@@ -143,10 +143,7 @@ export class MemoryStore implements Store {
   async findOverdue(limit: number): Promise<string[]> {
     const now = this.database.now()
     return [...this.database.runs.rows()]
-      .filter(
-        ({ deadlineAt, endedAt, phase }) =>
-          endedAt === null && phase === 'body' && deadlineAt !== null && deadlineAt <= now
-      )
+      .filter((row) => isOverdue(row, now))
       .sort((a, b) => a.deadlineAt! - b.deadlineAt!)
       .slice(0, limit)
       .map(({ id }) => id)

@@ -8,6 +8,7 @@ import {
   cancel,
   claimKeyOf,
   COMPLETE,
+  FAIL,
   newRun,
   parentLink,
   record,
@@ -128,6 +129,27 @@ export function cancellingChecks(check: Check) {
     const [answer] = answers
     assert.ok(answer?.type === 'cancelled' && answer.outcome === 'cancelled')
     assert.equal(await db.field('r', 'status'), 'cancelled')
+  })
+
+  check('ends a run for its time only while the body is not over then', async (db) => {
+    const opened = [sleep(1, 500_000)]
+    const body = await db.running('body', { timeoutMs: 1_000 })
+    await db.turn(body, { opened, children: [childOf('body', 'c')], end: SUSPEND })
+    const undoing = await db.running('undoing', { timeoutMs: 1_000 })
+    const writes = ['body', 'undoing'].map((id) => cancel(id, { ifOverdue: true }))
+    const outcomes = async () => {
+      const { answers } = await db.commit(...writes)
+      return answers.map((answer) => answer.type === 'cancelled' && answer.outcome)
+    }
+    assert.deepEqual(await outcomes(), ['over', 'over'])
+    await db.store.advanceClock(1_000)
+    await db.turn(undoing, { end: { ...FAIL, kind: 'unwind' } })
+    assert.deepEqual(await outcomes(), ['cancelled', 'over'])
+    assert.equal(await db.field('c', 'status'), 'cancelled')
+    assert.deepEqual(
+      [await db.field('undoing', 'status'), await db.field('undoing', 'phase')],
+      ['running', 'unwinding']
+    )
   })
 
   check(

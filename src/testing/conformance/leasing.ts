@@ -214,9 +214,10 @@ export function leasingChecks(check: Check) {
   })
 
   check('makes what a worker still holds due when it is removed, uncounted (P4)', async (db) => {
-    await db.running('r1')
+    const { token } = await db.running('r1')
     await db.store.removeWorker('w1')
     assert.ok(await db.isDue('r1'))
+    assert.equal(await db.field('r1', 'token'), token + 1)
     await db.registerWorker('w2')
     const [row] = await db.claim({ owner: 'w2' })
     assert.deepEqual([row?.id, row?.recoveryAttempts], ['r1', 0])

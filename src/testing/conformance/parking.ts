@@ -66,12 +66,14 @@ export function parkingChecks(check: Check) {
         sleep(1, 500_000),
         waitForSignal(2, 'go'),
       ]
-      await db.turn(await db.running('r'), { opened })
+      const before = await db.running('r')
+      await db.turn(before, { opened })
       await db.running('other')
       assert.deepEqual(await lose(db, 'w2'), { workers: 1, runs: 2 })
       assert.deepEqual(await stateOf(db, 'r'), PARKED)
       assert.deepEqual(await db.claimedIds({ owner: 'w2' }), ['other'])
       const row = await db.row('r')
+      assert.equal(row.token, before.token + 1, 'a suspension of its owner is another')
       const [step] = await db.waits('r')
       assert.equal(row.dueAt, step?.dueAt)
       assert.equal(row.claimKey, CLAIM_KEY)

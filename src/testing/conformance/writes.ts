@@ -178,9 +178,13 @@ export function signal(id: string, token: string): SignalWrite {
   return { type: 'signal', signal: signalSend(id, token) }
 }
 
-export function cancel(runId: string, options: { compensate?: boolean } = {}): CancelWrite {
-  const { compensate = false } = options
-  return { type: 'cancel', runId, compensate, error: '{"message":"stop"}', errorCode: 'cancelled' }
+export function cancel(
+  runId: string,
+  options: { compensate?: boolean; ifOverdue?: boolean } = {}
+): CancelWrite {
+  const { compensate = false, ifOverdue = false } = options
+  const error = { error: '{"message":"stop"}', errorCode: 'cancelled' }
+  return { type: 'cancel', runId, compensate, ifOverdue, ...error }
 }
 
 export function requeue(
