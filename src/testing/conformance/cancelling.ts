@@ -25,6 +25,9 @@ function childOf(runId: string, id: string, link: Partial<ParentLink> = {}): New
   return { run: newRun(id, { parent: parentLink(runId, link) }), acknowledge: false }
 }
 
+/** More than a store finds in a few looks, one at each. */
+const MANY = 25
+
 /** A run in each state that can be cancelled. */
 const STATES: Record<string, (db: Scenario) => Promise<unknown>> = {
   pending: (db) => db.pending('r'),
@@ -260,6 +263,41 @@ export function cancellingChecks(check: Check) {
       assert.deepEqual(await db.keptOf('go'), ['in the batch'])
     }
   )
+
+  check('gives back what many runs have not read, of a token each', async (db) => {
+    const ids = Array.from({ length: MANY }, (_, index) => `r${index}`)
+    for (const id of ids) await db.waiting(id, `for ${id}`)
+    await db.commit(...ids.map((id) => signal(`to ${id}`, `for ${id}`)))
+    const cancels = ids.map((id) => cancel(id))
+    assert.deepEqual(new Set(await db.answers(...cancels)), new Set(['cancelled']))
+    for (const id of ids) assert.deepEqual(await db.keptOf(`for ${id}`), [`to ${id}`])
+  })
+
+  check('gives back what one run has not read, of many tokens', async (db) => {
+    const tokens = Array.from({ length: MANY }, (_, index) => `t${index}`)
+    const opened = tokens.map((token, seq) => waitForSignal(seq, token))
+    await db.turn(await db.running('r'), { opened, end: SUSPEND })
+    await db.commit(...tokens.map((token) => signal(`on ${token}`, token)))
+    assert.deepEqual(await db.answers(cancel('r')), ['cancelled'])
+    for (const token of tokens) assert.deepEqual(await db.keptOf(token), [`on ${token}`])
+  })
+
+  check('takes a chain of awaited children, however long', async (db) => {
+    let parent = await db.running('c0')
+    for (let level = 1; level <= MANY; level++) {
+      const id = `c${level}`
+      const children = [childOf(parent.id, id)]
+      await db.turn(parent, { opened: [waitForChild(0, id)], children, end: suspendOnEnds(1) })
+      const [child] = await db.claim()
+      assert.ok(child)
+      parent = child
+    }
+    const { answers } = await db.commit(cancel('c0'))
+    const [answer] = answers
+    assert.ok(answer?.type === 'cancelled')
+    assert.equal(answer.runs?.length, MANY + 1)
+    assert.equal(await db.field(parent.id, 'status'), 'cancelled')
+  })
 
   const orders: [string, (write: CancelWrite, db: Scenario) => Promise<unknown>][] = [
     [

@@ -27,11 +27,13 @@ export interface GenericFlushOptions {
   notices: Notices
 }
 
-const MAX_ROUNDS = 20
+/** How often a batch begins anew because runs have appeared meanwhile. */
+const MAX_REPEATS = 20
 
 /**
  * Applies any batch in a short transaction: one round trip locks and reads, one writes and commits. Where the fold asks
- * for a row that was not foreseen, or a run has appeared meanwhile, nothing is written and the batch begins anew.
+ * for a row that was not foreseen, or a run has appeared meanwhile, nothing is written and the batch begins anew. The
+ * rows it asks for come to an end by themselves: a batch that needs many of them, level by level, is not given up.
  */
 export async function flushGenerically(
   session: PostgresSession,
@@ -39,12 +41,12 @@ export async function flushGenerically(
   options: GenericFlushOptions
 ): Promise<Flush> {
   const needs = needsOf(writes)
-  for (let round = 1; ; round++) {
+  for (let repeats = 0; ;) {
     try {
       return await attempt(session, { writes, needs, options })
     } catch (error) {
-      if (round === MAX_ROUNDS || !isWorthAnother(error, options)) throw error
-      if (error instanceof NotLockedError) add(needs, error.missing)
+      if (error instanceof NotLockedError && add(needs, error.missing)) continue
+      if (repeats++ === MAX_REPEATS || !isWorthAnother(error, options)) throw error
     }
   }
 }
@@ -144,17 +146,20 @@ function held(writes: readonly Write[], state: LockedRows): Write[] {
 }
 
 function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): boolean {
-  if (error instanceof NotLockedError) return true
   return error instanceof HeldElsewhereError ? !skipLocked : isTakenId(error)
 }
 
+/** Whether the batch needs more than before. */
 function add(
   needs: Needs,
   { runs = [], ending = [], tokens = [] }: NotLockedError['missing']
-): void {
+): boolean {
+  const count = () => needs.runs.size + needs.ending.size + needs.tokens.size
+  const before = count()
   for (const id of runs) needs.runs.add(id)
   for (const id of ending) needs.ending.add(id)
   for (const token of tokens) needs.tokens.add(token)
+  return count() > before
 }
 
 function ownedNews({ updates, inserts, news }: Plan, notices: Notices) {

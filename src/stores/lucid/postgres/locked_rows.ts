@@ -173,8 +173,15 @@ export class LockedRows implements LockedState {
 
   /** Locked by their hashes, of which all are taken or none is worth anything. */
   #expectLocked(token: string) {
-    if (!this.#needs.tokens.has(token)) throw new NotLockedError({ tokens: [token] })
+    if (!this.#needs.tokens.has(token))
+      throw new NotLockedError({ tokens: [token, ...this.#givenBack()] })
     if (this.#isTokenHeld) throw new HeldElsewhereError()
+  }
+
+  /** Tokens of what runs that end have not read: the fold asks for one after the other. */
+  #givenBack(): string[] {
+    const unread = [...this.#needs.ending].flatMap((runId) => this.#unread.get(runId) ?? [])
+    return unread.map(({ token }) => token)
   }
 }
 
