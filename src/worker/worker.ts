@@ -192,17 +192,26 @@ export class DurableWorker implements Starter {
     return { isIdle: dueIn !== 0 && claims.isAtRest && pool.isEmpty, dueIn }
   }
 
-  /** Resolves when nothing is due and nothing is executed here. */
+  /** Resolves when nothing is due and nothing is executed here, or once the worker is being stopped. */
   async whenIdle(): Promise<void> {
-    for (;;) {
-      const { store, pool, claims } = this.#started()
-      await this.#context.commits.idle()
-      const dueIn = await store.nextDueIn(this.#keys().flatMap((key) => [key, suspectKey(key)]))
-      // Read after the answer: what a claim under way has taken is no longer due, and not yet in the pool.
-      if (dueIn !== 0 && claims.isAtRest && pool.isEmpty) return
-      if (dueIn === 0) claims.trigger()
-      await delay(10)
+    while (!this.#stopping) {
+      const parts = this.#started()
+      try {
+        if (await this.#isIdle(parts)) return
+        await delay(10)
+      } catch (err) {
+        this.#context.log.warn({ err }, 'Whether anything is due could not be read; trying again')
+        await delay(RETRY_MS)
+      }
     }
+  }
+
+  async #isIdle({ store, pool, claims }: Parts): Promise<boolean> {
+    await this.#context.commits.idle()
+    const dueIn = await store.nextDueIn(this.#keys().flatMap((key) => [key, suspectKey(key)]))
+    if (dueIn === 0) claims.trigger()
+    // Read after the answer: what a claim under way has taken is no longer due, and not yet in the pool.
+    return dueIn !== 0 && claims.isAtRest && pool.isEmpty
   }
 
   /**

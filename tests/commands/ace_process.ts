@@ -1,13 +1,15 @@
 import { configProvider } from '@adonisjs/core'
 import { IgnitorFactory } from '@adonisjs/core/factories'
 import type { ApplicationService } from '@adonisjs/core/types'
+import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'
 import DurableWork from '../../commands/durable_work.ts'
 import { defineConfig } from '../../src/define_config.ts'
+import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 
 /** What is out of the ordinary in the application. */
-export type AceCase = 'duplicate route' | 'config of no defineConfig()'
+export type AceCase = 'duplicate route' | 'config of no defineConfig()' | 'SIGTERM in a step'
 
 /*
  * A process that runs "durable:work" as "node ace" does, in an application that ends at SIGTERM as a generated one.
@@ -23,8 +25,19 @@ async function prepare(app: ApplicationService): Promise<void> {
       for (const path of ['/a', '/b']) router.get(path, () => {}).as('same')
       return
     }
-    case 'config of no defineConfig()':
+    case 'SIGTERM in a step': {
+      const engine = await app.container.make(WorkflowEngine)
+      const ref = engine.register('ace_process.stuck', '1', (ctx) =>
+        ctx.localStep('stuck', async (step) => {
+          process.kill(process.pid, 'SIGTERM')
+          await once(step.signal, 'abort')
+          throw step.signal.reason
+        })
+      )
+      await engine.start(ref, undefined)
       return
+    }
+    case 'config of no defineConfig()':
   }
 }
 
@@ -44,12 +57,15 @@ const ignitor = new IgnitorFactory()
     },
     config: {
       logger: { default: 'app', loggers: { app: { enabled: false } } },
-      durable: aceCase === 'config of no defineConfig()' ? { leaseMs: 1 } : defineConfig({ store }),
+      durable:
+        aceCase === 'config of no defineConfig()'
+          ? { leaseMs: 1 }
+          : defineConfig({ store, drainMs: 20 }),
     },
   })
   .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
-void ignitor.tap((app) => {
+ignitor.tap((app) => {
   app.listen('SIGTERM', () => void app.terminate())
-  app.ready(() => prepare(app))
+  void app.ready(() => prepare(app))
 })
 await ignitor.ace().handle(['durable:work', ...flags])

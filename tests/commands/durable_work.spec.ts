@@ -291,4 +291,14 @@ test.group('durable:work | ace', () => {
       assert.equal(exitCode, 1, output)
       assert.lengthOf(output.match(problem) ?? [], 1, output)
     })
+
+  test('--stop-when-idle ends with exit code 0 after a signal, though something is due', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const flags = ['--stop-when-idle']
+    const { exitCode, output } = await end({ fs, cleanup }, 'SIGTERM in a step', flags)
+    assert.deepEqual([exitCode, output], [0, ''])
+  })
 })

@@ -3,6 +3,7 @@ import { setImmediate as nextRound } from 'node:timers/promises'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 import { internalsOf } from '../../src/engine/engine.ts'
+import { Connection } from '../support/connection.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { Gate } from '../support/gate.ts'
 import { until } from '../support/until.ts'
@@ -77,5 +78,41 @@ test.group('An idle worker', () => {
     gate.open()
     const run = await app.engine.waitForRun('asleep', { timeoutMs: 20_000 })
     assert.equal(run.status, 'completed')
+  })
+
+  test('is no longer waited for once it is being stopped, though something is due', async ({
+    assert,
+    cleanup,
+  }) => {
+    const gate = new Gate()
+    const app = new DurableApp({ options: { drainMs: 1 } })
+    cleanup(() => app.close())
+    app.engine.register('stuck', '1', (ctx) =>
+      ctx.localStep('stuck', ({ signal }) => gate.pass(signal))
+    )
+    await app.engine.start('stuck', null, 'r')
+    const worker = await app.work()
+    const idle = worker.whenIdle()
+    await gate.reached()
+    await worker.stop()
+    await idle
+    const run = await app.engine.getRun('r')
+    assert.equal(run?.status, 'suspended')
+  })
+
+  test('is waited for while the database does not say what is due', async ({ assert, cleanup }) => {
+    const connection = new Connection(new MemoryStore(new MemoryDatabase()))
+    const app = new DurableApp({ store: connection.store })
+    cleanup(() => app.close())
+    app.engine.register('greet', '1', () => 'hello')
+    const worker = await app.work()
+    connection.lose(new Error('away'), ['nextDueIn', 'claim'])
+    await app.engine.start('greet', null, 'r')
+    const idle = worker.whenIdle()
+    await connection.called('nextDueIn', 2)
+    connection.restore()
+    await idle
+    const run = await app.engine.getRun('r')
+    assert.equal(run?.status, 'completed')
   })
 })
