@@ -3,7 +3,7 @@ import { decode, DEFAULT_MAX_PAYLOAD_BYTES, encode } from './payload.ts'
 
 /** A failure as it is recorded. The same fields on every road to failure. */
 export interface SerializedError {
-  /** Name of the thrown error; `NonError` for a thrown value that was no error. */
+  /** Name of the thrown error, which stands in for a code that it has not: as short. `NonError` for a value that was no error. */
   name: string
   message: string
   /** What routes and guards match. Recorded in a column of its own too: at most 200 characters, none of control. */
@@ -135,7 +135,7 @@ function serialize(thrown: unknown, causesLeft: number): SerializedError {
 
   const code = codeOf(read(thrown, 'code'))
   const result: SerializedError = {
-    name: shortened(textOf(read(thrown, 'name')) ?? 'Error', MAX_CODE_LENGTH),
+    name: codeOf(read(thrown, 'name')) ?? 'Error',
     message: textOf(read(thrown, 'message')) ?? '',
   }
   if (code !== undefined) result.code = RECORDED_AS.get(code) ?? code

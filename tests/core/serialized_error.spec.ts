@@ -232,6 +232,14 @@ test.group('serialized error', () => {
     assert.equal(decodeError(text).message, 'a\u0000b\ud800')
   }).tags(['case 18'])
 
+  test('a name is as fit for a column as a code, for which it stands in', ({ assert }) => {
+    const error = failing({})
+    error.name = `a\u0000b\ud800${'x'.repeat(300)}`
+    const { name } = serializeError(error)
+    assert.match(name, /^a\ufffdb\ufffdx+$/)
+    assert.lengthOf(name, 200)
+  }).tags(['case 18'])
+
   test('keeps causes five deep, and ends at a cycle', ({ assert }) => {
     let error: ReturnType<typeof serializeError> | undefined = serializeError(causes(9))
     const messages: string[] = []
