@@ -3,6 +3,7 @@ import { type ChildOutcome, handoffSeq, type NewRecord } from '../core/history.t
 import { isTerminal, type RunRow } from '../core/run.ts'
 import { decodeError, type SerializedError } from '../core/serialized_error.ts'
 import type { Execution, ExecutionParams } from './execution.ts'
+import { readPersistently } from './persistent_read.ts'
 import { type Changes, RunWriter, type TurnEnding } from './run_writer.ts'
 
 /** Settles a run whose failure was handed on with the outcome of its handler run. The body is never run again. */
@@ -10,6 +11,7 @@ export class Follower implements Execution {
   readonly resident = null
   #params: ExecutionParams
   #writer: RunWriter
+  #isWanted = true
 
   constructor(row: RunRow, params: ExecutionParams) {
     this.#params = params
@@ -26,7 +28,9 @@ export class Follower implements Execution {
     const seq = handoffSeq(row.handoffs - 1)
     const wait = loaded.waits.find((open) => open.seq === seq)
     const seenInbox = loaded.inbox.at(-1)?.no ?? row.inboxSeq
-    const [handler] = await this.#params.store.childOutcomes({ runId: row.id, seq })
+    const outcomes = await this.#outcomes(seq)
+    if (!outcomes) return this.#writer.end({}, { kind: 'release' })
+    const [handler] = outcomes
     if (!handler || !isTerminal(handler.status)) {
       const isTaken = loaded.inbox.some(
         (entry) => entry.kind === 'child' && entry.event === 'taken'
@@ -56,9 +60,26 @@ export class Follower implements Execution {
     return this.#writer.end(changes, this.#writer.failWith(error))
   }
 
-  drain(): void {}
-  release(): void {}
-  discard(): void {}
+  /** Tried again until it is known; undefined once the run is no longer to be executed here. */
+  #outcomes(seq: number): Promise<ChildOutcome[] | undefined> {
+    const { store, log } = this.#params
+    const read = () => store.childOutcomes({ runId: this.row.id, seq })
+    const isWanted = () => this.#isWanted
+    return readPersistently(read, { what: 'The outcome of a handler run', isWanted, log })
+  }
+
+  drain(): void {
+    this.#isWanted = false
+  }
+
+  release(): void {
+    this.#isWanted = false
+  }
+
+  discard(): void {
+    this.#isWanted = false
+  }
+
   async quiet(): Promise<void> {}
 }
 

@@ -1,4 +1,6 @@
 import { test } from '@japa/runner'
+import type { WorkflowEngine } from '../../src/engine/engine.ts'
+import { FatalError } from '../../src/errors.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
 import { endOf, factsOf } from './run_facts.ts'
@@ -6,6 +8,24 @@ import { until } from '../support/until.ts'
 
 const LEASE_MS = 600
 const OPTIONS = { leaseMs: LEASE_MS, pollMs: 20, idlePollMs: 50 }
+
+/** Starts a run that fails, and waits until its handler waits for the signal "decided". */
+async function following(engine: WorkflowEngine, runId: string): Promise<void> {
+  const handler = engine.register('handler', '1', async (ctx) => {
+    await ctx.waitForSignal('decided')
+    return 'handled'
+  })
+  const fail = () => {
+    throw new FatalError('No', 'bad')
+  }
+  const onError = [{ code: 'bad', workflow: handler }]
+  const failing = engine.register('failing', '1', fail, { onError })
+  await engine.start(failing, null, runId)
+  await until(async () => {
+    const { runs } = await engine.listRuns({ status: 'suspended' })
+    return runs.length === 2
+  })
+}
 
 onEach(KINDS, (kind) =>
   test.group(`A database that is away (${kind})`, (group) => {
@@ -40,6 +60,40 @@ onEach(KINDS, (kind) =>
         [1, 1, 1]
       )
       assert.lengthOf(run.records, 3)
+    })
+
+    test('a run that follows its handler goes on once its outcome can be read again, and is not blocked (P9)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection } = await application()
+      await app.work()
+      await following(engine, 'r')
+      connection.lose(away(), ['childOutcomes'])
+      await engine.signal('decided')
+      await connection.called('childOutcomes', 2)
+      const cut = await factsOf(engine, 'r')
+      assert.equal(cut.status, 'running')
+      connection.restore()
+      const run = await endOf(engine, 'r')
+      assert.equal(run.status, 'completed')
+      assert.equal(run.output, 'handled')
+      assert.equal(run.recoveryAttempts, 0)
+    })
+
+    test('a run whose handler cannot be read about is handed back by a worker that stops, uncounted (P4, P9)', async ({
+      assert,
+    }) => {
+      const { app, engine, connection } = await application()
+      const worker = await app.work()
+      await following(engine, 'r')
+      connection.lose(away(), ['childOutcomes'])
+      const read = connection.called('childOutcomes')
+      await engine.signal('decided')
+      await read
+      await worker.stop()
+      const run = await factsOf(engine, 'r')
+      assert.equal(run.status, 'suspended')
+      assert.equal(run.recoveryAttempts, 0)
     })
 
     test('starting a run and sending a signal reject with the error of the driver, and nothing of them is done later (P9)', async ({
