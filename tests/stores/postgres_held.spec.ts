@@ -134,6 +134,29 @@ test.group('PostgreSQL rows that a transaction of the application holds', (group
     assert.deepEqual(await store.findStranded(), [])
   })
 
+  test('two signals of one batch, of which each alone would go to a free receiver, leave others to be written', async ({
+    assert,
+  }) => {
+    store = await database.store()
+    for (const id of ['free', 'held', 'r1']) await store.commit([startLeased(id)])
+    for (const id of ['free', 'held'])
+      await store.commit([
+        turn({ id, token: 1 }, { opened: [waitForSignal(0, 'go')], end: SUSPEND }),
+      ])
+    const holder = await holding(LOCK, ['held'])
+    const { answers } = await store.commit([signal('s1', 'go'), signal('s2', 'go'), end('r1')])
+    assert.deepEqual(await later(answers[0]), { type: 'signalled', delivered: true })
+    assert.equal(await laterType(answers[2]), 'committed')
+    const after = await store.commit([start('r2')])
+    assert.deepEqual(
+      after.answers.map(({ type }) => type),
+      ['started']
+    )
+    await holder.rollback()
+    assert.deepEqual(await later(answers[1]), { type: 'signalled', delivered: true })
+    assert.deepEqual(await store.findStranded(), [])
+  })
+
   test('a start waits for a transaction that has inserted the same id, and finds its run', async ({
     assert,
   }) => {

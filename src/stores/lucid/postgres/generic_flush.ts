@@ -129,8 +129,11 @@ function folded(writes: readonly Write[], state: LockedRows): Plan {
   }
 }
 
-/** The writes that need rows which others hold, each run taken by itself. */
-function held(writes: readonly Write[], state: LockedRows): Write[] {
+/**
+ * The writes that need rows which others hold, each run taken by itself. All of them, where none needs one alone: of two
+ * signals to one token each would go to the same waiter, and only both together need the next.
+ */
+function held(writes: readonly Write[], state: LockedRows): readonly Write[] {
   const found = byRun(writes).filter((run) => {
     try {
       foldBatch(
@@ -142,7 +145,7 @@ function held(writes: readonly Write[], state: LockedRows): Write[] {
       return error instanceof HeldElsewhereError
     }
   })
-  return found.flat().map(({ write }) => write)
+  return found.length === 0 ? writes : found.flat().map(({ write }) => write)
 }
 
 function isWorthAnother(error: unknown, { skipLocked }: GenericFlushOptions): boolean {
