@@ -143,13 +143,15 @@ export default class DurableProvider {
   }
 
   async #stop(): Promise<void> {
-    try {
-      await this.#worker?.stop()
-      await this.#fileWatch?.stop()
-    } finally {
-      await this.#engine?.stop()
-      this.#stopWatchingQueries()
-      this.#forgetEngine()
+    for (const part of [this.#worker, this.#fileWatch, this.#engine]) {
+      try {
+        await part?.stop()
+      } catch (err) {
+        const logger = await this.app.container.make('logger')
+        logger.error({ err }, 'A part of durable could not be stopped')
+      }
     }
+    this.#stopWatchingQueries()
+    this.#forgetEngine()
   }
 }

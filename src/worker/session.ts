@@ -79,7 +79,10 @@ export class WorkerSession implements Lease {
     return takenOver
   }
 
-  /** Stops renewing and takes the row away; the runs have been released before. Idempotent. */
+  /**
+   * Stops renewing, takes the row away and frees the name; the runs have been released before. What the database
+   * refuses is logged, since both come to pass by themselves. Idempotent.
+   */
   async stop(): Promise<void> {
     await this.#loop.stop()
     this.#heldUntil = 0
@@ -90,7 +93,14 @@ export class WorkerSession implements Lease {
     } catch (err) {
       log.warn({ err }, 'The row of this worker could not be removed; it expires by itself')
     }
-    await lock.release()
+    try {
+      await lock.release()
+    } catch (err) {
+      log.warn(
+        { err },
+        'The name of this worker could not be released; it is free when its connection is gone'
+      )
+    }
   }
 
   /** One renewal. */

@@ -5,6 +5,7 @@ import { BaseWorkflow, workflowRef } from '../../src/base_workflow.ts'
 import type { DurableConfig } from '../../src/define_config.ts'
 import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
+import { EmbeddedWorker } from '../../src/worker/embedded_worker.ts'
 import { DurableApp } from '../support/durable_app.ts'
 import { HotReload } from '../support/hot_reload.ts'
 import { until } from '../support/until.ts'
@@ -243,6 +244,31 @@ test.group('DurableProvider | lifecycle', () => {
     assert.isTrue(app.isReady)
     assert.notInclude(store.calls, 'registerWorker')
     assert.lengthOf(messages, 1)
+  })
+
+  test('the application ends though neither its worker nor its store can be closed, and says why', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const config = { worker: { embedded: true } }
+    const { app, store } = await bootApp({ fs, cleanup }, { environment: 'web', config })
+    const logger = await app.container.make('logger')
+    const logged: unknown[] = []
+    logger.error = (facts: unknown) => void logged.push(facts)
+    await app.start(() => {})
+    const { stop } = EmbeddedWorker.prototype
+    cleanup(() => void (EmbeddedWorker.prototype.stop = stop))
+    const [first, second] = [new Error('the worker'), new Error('the store')]
+    EmbeddedWorker.prototype.stop = async function () {
+      await stop.call(this)
+      throw first
+    }
+    store.close = () => Promise.reject(second)
+    await app.terminate()
+    assert.isTrue(app.isTerminated)
+    assert.deepEqual(logged, [{ err: first }, { err: second }])
+    await assert.rejects(() => Greeting.dispatch('Ada'), /durable_provider/)
   })
 })
 

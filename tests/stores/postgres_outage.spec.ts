@@ -21,6 +21,7 @@ import {
   waitForAll,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { until } from '../support/until.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
 import { Holder, untilWaiting } from './postgres_gate.ts'
@@ -212,6 +213,16 @@ test.group('PostgreSQL when connections are lost', (group) => {
     assert.isTrue(await store.renewWorker('w1'))
     assert.deepEqual(await store.recoverExpired(), { workers: 0, runs: 0 })
     assert.equal(await recoveriesOf('r1'), 0)
+  })
+
+  test('a worker that is stopped while the server is away comes to its end', async ({
+    cleanup,
+  }) => {
+    const app = new DurableApp({ store, options: { drainMs: 1 } })
+    cleanup(() => app.close())
+    const worker = await app.work()
+    proxy.down()
+    await worker.stop()
   })
 
   test('a server that says nothing loses its connection after the deadline', async ({ assert }) => {

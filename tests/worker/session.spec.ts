@@ -120,4 +120,31 @@ test.group('Session of a worker', (group) => {
     await until(() => session.healthyMs >= LEASE_MS)
     assert.isAtLeast(performance.now() - returned, LEASE_MS)
   })
+
+  test('is over though its row and its name cannot be given back, and says so', async ({
+    assert,
+  }) => {
+    const log = new LogCapture()
+    const away = new Error('away')
+    const ending = new WorkerSession({
+      store: connection.store,
+      name: 'b',
+      lock: { release: () => Promise.reject(away) },
+      leaseMs: LEASE_MS,
+      log,
+      descriptor: () => '{}',
+      onLost: () => {},
+    })
+    await ending.start()
+    connection.lose(away, ['removeWorker'])
+    await ending.stop()
+    assert.deepEqual(
+      log.lines.map(({ level, args }) => [level, args[0]]),
+      [
+        ['warn', { err: away }],
+        ['warn', { err: away }],
+      ]
+    )
+    connection.restore()
+  })
 })
