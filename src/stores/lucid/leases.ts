@@ -1,6 +1,15 @@
 import type { NewWorker, RunStanding, SuspectRule, WorkerRow } from '../../contracts/store.ts'
 import type { Dialect, Statement, Value } from './dialect.ts'
-import { GONE, isForgotten, markLost, OWNS_RUNS, passOnRuns, released, RUNS } from './lost_runs.ts'
+import {
+  BEING_PASSED_ON,
+  GONE,
+  isForgotten,
+  markLost,
+  OWNS_RUNS,
+  passOnRuns,
+  released,
+  RUNS,
+} from './lost_runs.ts'
 import { readHeld } from './run_details.ts'
 
 /** The rows of `durable_workers`: a process holds all of its runs by one of them. */
@@ -26,10 +35,14 @@ export class Leases {
     return this.#dialect.write(statements(true))
   }
 
-  /** Whoever makes the runs of others due need not be able to take them. Runs before their owner is taken away. */
-  #tellOf(owners: string, values: readonly Value[]): Promise<Statement[]> {
-    const sql = `select 1 from durable_runs where owner in (${owners}) and due_at is null`
+  /** Whoever makes the runs of others due need not be able to take them. To be run while they name their owners. */
+  #tellOf(isOwned: string, values: readonly Value[]): Promise<Statement[]> {
+    const sql = `select 1 from durable_runs where ${isOwned} and due_at is null`
     return this.#dialect.tellingIf({ sql, values })
+  }
+
+  #tellOfPassedOn(lostWorkers: string, values: readonly Value[]): Promise<Statement[]> {
+    return this.#tellOf(`owner in (${lostWorkers}) and updated_at = ${BEING_PASSED_ON}`, values)
   }
 
   async register(worker: NewWorker): Promise<{ takenOver: number }> {
@@ -59,7 +72,7 @@ export class Leases {
     const isPredecessor = locksNames ? '' : ` and lease_until <= ${now}`
     const where = `name = ? and lost = 0${isPredecessor}`
     const values = [name]
-    const tell = await this.#tellOf(lostWorkers, values)
+    const tell = await this.#tellOfPassedOn(lostWorkers, values)
     const [, takenOver = 0] = await this.#passOn((skipLocked) => {
       const mark = { sql: markLost(sql, { where, skipLocked }), values }
       const { take, decide } = passOnRuns(sql, { lostWorkers, values, suspectFrom, skipLocked })
@@ -94,7 +107,7 @@ export class Leases {
     this.#dialect.withdrawn(instance)
     const { sql } = this.#dialect
     const values = [instance]
-    const tell = await this.#tellOf('?', values)
+    const tell = await this.#tellOf('owner = ?', values)
     await this.#passOn((skipLocked) => [
       ...tell,
       {
@@ -137,7 +150,7 @@ export class Leases {
       this.#passesOver = false
       return { workers: 0, runs: 0 }
     }
-    const tell = await this.#tellOf(GONE, [])
+    const tell = await this.#tellOfPassedOn(GONE, [])
     const [workers = 0, runs = 0] = await this.#passOn((skipLocked) => {
       const mark = { sql: markLost(sql, { where: hasExpired, skipLocked }), values: [] }
       const gone = { lostWorkers: GONE, values: [] }

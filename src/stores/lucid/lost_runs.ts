@@ -18,7 +18,7 @@ const IN_FLIGHT = `exists (select 1 from durable_waits w
   where w.run_id = durable_runs.id and w.dispatch_attempt > w.attempts)`
 const IS_SUSPECT = `substr(claim_key, 1, 1) = ' '`
 /** Stands in for the time while one transaction decides. */
-const BEING_PASSED_ON = 0
+export const BEING_PASSED_ON = 0
 
 /** A run names this row of `durable_workers` as its owner. */
 export const OWNS_RUNS =
