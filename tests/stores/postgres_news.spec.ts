@@ -18,6 +18,7 @@ import {
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
+import { Holder } from './postgres_gate.ts'
 import { usePostgres } from './postgres_group.ts'
 import { PostgresProxy } from './postgres_proxy.ts'
 import { connectTo } from './postgres_server.ts'
@@ -65,11 +66,13 @@ class Ear {
 }
 
 test.group('PostgreSQL notifications', (group) => {
+  let database: PostgresDatabase
   let one: LucidStore
   let other: LucidStore
   let ear: Ear
 
-  usePostgres(group, async (database) => {
+  usePostgres(group, async (created) => {
+    database = created
     one = await database.store()
     other = await database.store()
     ear = new Ear(other)
@@ -99,6 +102,36 @@ test.group('PostgreSQL notifications', (group) => {
     await one.claim({ ...claim, limit: 1 })
     await one.commit([start('r4')])
     assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+  })
+
+  test('what was not told because this process takes it is told once it leaves some of it', async ({
+    assert,
+  }) => {
+    const claim = { owner: 'w1', claimKeys: [CLAIM_KEY] }
+    await one.claim({ ...claim, limit: 10 })
+    await one.commit([start('r1'), start('r2'), start('r3')])
+    await one.claim({ ...claim, limit: 2 })
+    assert.equal(await one.nextDueIn([CLAIM_KEY]), 0)
+    await one.nextDueIn([CLAIM_KEY])
+    assert.deepEqual(await ear.before(one, 'first'), [{ due: [CLAIM_KEY], inbox: [], ended: [] }])
+  })
+
+  test('it is told without another claim when no slot is free for one', async ({ assert }) => {
+    await one.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 })
+    await one.commit([start('r1')])
+    await one.nextDueIn([CLAIM_KEY])
+    assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+    await one.commit([start('r2')])
+    assert.deepEqual(await ear.next(), { due: [CLAIM_KEY], inbox: [], ended: [] })
+  })
+
+  test('nothing more is told of what this process has taken', async ({ assert }) => {
+    const claim = { owner: 'w1', claimKeys: [CLAIM_KEY], limit: 10 }
+    await one.claim(claim)
+    await one.commit([start('r1')])
+    await one.claim(claim)
+    assert.isNull(await one.nextDueIn([CLAIM_KEY]))
+    assert.deepEqual(await ear.before(one, 'first'), [])
   })
 
   test('the end of a run that others have started is told, of our own and of children not', async ({
@@ -172,6 +205,20 @@ test.group('PostgreSQL notifications', (group) => {
     await one.advanceClock(1_000)
     assert.deepEqual(await one.recoverExpired(), { workers: 1, runs: 0 })
     assert.deepEqual(await ear.before(one, 'third'), [])
+  })
+
+  test('those of them that others hold are told once they have become due', async ({ assert }) => {
+    await one.registerWorker(newWorker('lost', { leaseMs: 1_000 }))
+    await one.commit([{ type: 'start', run: newRun('r1'), leaseTo: 'lost' }])
+    const holder = await Holder.begin(database)
+    await holder.lockRun('r1')
+    await one.advanceClock(1_000)
+    await ear.before(one, 'first')
+    assert.deepEqual(await one.recoverExpired(), { workers: 1, runs: 0 })
+    assert.deepEqual(await ear.before(one, 'second'), [])
+    await holder.commit()
+    assert.deepEqual(await one.recoverExpired(), { workers: 0, runs: 1 })
+    assert.deepEqual(await ear.before(one, 'third'), ['anything'])
   })
 
   test('runs that a worker hands back, or takes over from its predecessor, are told to others', async ({

@@ -52,6 +52,9 @@ export interface Dialect {
   /** Takes due runs as the contract of `RunStore.claim` says, writing nothing when there are none. */
   claim(request: ClaimRequest): Promise<RunRow[]>
 
+  /** Runs of these keys are due that a worker of this process has not taken: it asked when the next one is. */
+  leftDue(claimKeys: readonly string[]): void
+
   /** A worker of this process has announced itself; it goes, or others have found it lost. */
   announced(instance: string): void
   withdrawn(instance: string): void

@@ -220,7 +220,9 @@ export class LucidStore implements Store, TransactionalStore<Client> {
       sql: `with keys as (${texts}) select min(due_at) - ${now} as due_in from (${each}) nearest`,
       values: [JSON.stringify(claimKeys)],
     })
-    return row === undefined || row.due_in === null ? null : Math.max(0, row.due_in)
+    if (row === undefined || row.due_in === null) return null
+    if (row.due_in <= 0) this.#dialect.leftDue(claimKeys)
+    return Math.max(0, row.due_in)
   }
 
   registerWorker(worker: NewWorker): Promise<{ takenOver: number }> {

@@ -98,7 +98,10 @@ export class PostgresDialect implements Dialect {
       onEmpty: () => this.#waiting.close({ forGood: false }),
       notices: this.#notices,
       limitMs,
-      onNews: (news) => this.#listener.tell(news),
+      onNews: (news) => {
+        this.#listener.tell(news)
+        this.#becameDue(news.due, performance.now())
+      },
       warn: options.warn,
     })
     this.#writer = new PostgresWriter({
@@ -183,9 +186,11 @@ export class PostgresDialect implements Dialect {
 
   async flush(writes: readonly Write[]): Promise<Flush> {
     this.#leases.sending(writes)
+    const sentAt = performance.now()
     try {
       const flush = await this.#writer.flush(writes)
       this.#noteAnswers(writes, flush.answers)
+      this.#becameDue(flush.news.due, sentAt)
       return flush
     } catch (error) {
       this.#leases.failed(writes, { isUnknown: errorClass(error) === 'connection' })
@@ -227,6 +232,10 @@ export class PostgresDialect implements Dialect {
     }
   }
 
+  leftDue(claimKeys: readonly string[]): void {
+    this.#tellSoon(this.#notices.left(claimKeys))
+  }
+
   announced(instance: string): void {
     this.#notices.registered(instance)
   }
@@ -252,7 +261,7 @@ export class PostgresDialect implements Dialect {
   async tellThrough(client: Client, claimKey: string): Promise<void> {
     const nothing = { inbox: [], ended: [], revoked: [] }
     const payload = this.#notices.payload({ ...nothing, due: new Set([claimKey]) })
-    if (payload === null) return
+    if (payload === null) return this.#becameDue([claimKey], performance.now())
     const { sql, values } = notify(await this.#claiming.session(), payload)
     await this.through(client, { sql, values })
   }
@@ -293,6 +302,20 @@ export class PostgresDialect implements Dialect {
       if (isOutOfConnections(error)) return this.#claiming.session()
       throw error
     }
+  }
+
+  #becameDue(keys: Iterable<string>, sentAt: number): void {
+    this.#tellSoon(this.#notices.becameDue(keys, sentAt))
+  }
+
+  /** Nobody waits for it: what is not heard, polling finds. */
+  #tellSoon(payload: string | null): void {
+    if (payload === null) return
+    const tell = async () => {
+      const session = await this.#claiming.session()
+      await session.run([notify(session, payload)])
+    }
+    tell().catch(() => undefined)
   }
 
   /** Listens again at once; where that fails, the next claim or renewal tries it. */

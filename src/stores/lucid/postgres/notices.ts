@@ -26,8 +26,10 @@ export class Notices {
   /** Marks our own notifications. */
   readonly from: string
   #instances = new Set<string>()
-  /** By claim key, when the last claim found less than it wanted. */
-  #taking = new Map<string, number>()
+  /** By claim key, when a claim last found less than it wanted, and whether there was more than it could take since. */
+  #taking = new Map<string, { at: number; isOver: boolean }>()
+  /** Keys of which runs became due that others were not told of. */
+  #withheld = new Set<string>()
   #started = new Set<string>()
 
   constructor(from: string) {
@@ -42,7 +44,9 @@ export class Notices {
   /** Keys of which this process takes what becomes due: its last claim asked for them, and found less than it wanted. */
   get taking(): readonly string[] {
     const since = performance.now() - CLAIM_TELLS_MS
-    return [...this.#taking].flatMap(([key, at]) => (at > since ? [key] : []))
+    return [...this.#taking].flatMap(([key, { at, isOver }]) =>
+      at > since && !isOver ? [key] : []
+    )
   }
 
   registered(instance: string): void {
@@ -55,10 +59,41 @@ export class Notices {
   }
 
   claimed(claimKeys: readonly string[], { isSaturated }: { isSaturated: boolean }): void {
-    const now = performance.now()
-    for (const key of claimKeys)
-      if (isSaturated) this.#taking.delete(key)
-      else this.#taking.set(key, now)
+    if (isSaturated) return this.#takesNoMore(claimKeys)
+    const at = performance.now()
+    for (const key of claimKeys) this.#taking.set(key, { at, isOver: false })
+  }
+
+  /**
+   * Runs of these keys became due by what was sent at `sentAt` and is committed. Returns the payload that tells of those
+   * withheld then which this process takes no more; null = there are none.
+   */
+  becameDue(keys: Iterable<string>, sentAt: number): string | null {
+    const taking = new Set(this.taking)
+    const late: string[] = []
+    for (const key of keys) {
+      if ((this.#taking.get(key)?.at ?? -Infinity) <= sentAt - CLAIM_TELLS_MS) continue
+      if (taking.has(key)) this.#withheld.add(key)
+      else late.push(key)
+    }
+    return this.#ofDue(late)
+  }
+
+  /** Runs of these keys are due and were left. Returns the payload that tells others what was withheld of them, if any. */
+  left(claimKeys: readonly string[]): string | null {
+    this.#takesNoMore(claimKeys)
+    return this.#ofDue(claimKeys.filter((key) => this.#withheld.delete(key)))
+  }
+
+  #takesNoMore(claimKeys: readonly string[]): void {
+    for (const key of claimKeys) {
+      const taken = this.#taking.get(key)
+      if (taken) taken.isOver = true
+    }
+  }
+
+  #ofDue(keys: readonly string[]): string | null {
+    return this.payload({ due: new Set(keys), inbox: [], ended: [], revoked: [] })
   }
 
   started(runId: string): void {

@@ -88,6 +88,8 @@ export class SqliteDialect implements Dialect {
     return claimDue(this.#connection, request)
   }
 
+  leftDue(): void {}
+
   announced(): void {}
 
   withdrawn(): void {}
