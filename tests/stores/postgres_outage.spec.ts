@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import type { NameLock } from '../../src/contracts/store.ts'
 import type { Write } from '../../src/core/change_set.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import { PostgresDialect } from '../../src/stores/lucid/postgres/dialect.ts'
@@ -270,6 +271,19 @@ test.group('PostgreSQL when connections are lost', (group) => {
     await back.promise
     assert.isNull(await direct.lockName('importer'))
     await lock?.release()
+    assert.isNotNull(await direct.lockName('importer'))
+  })
+
+  test('a name for which a connection had to be opened is free when it is released', async ({
+    assert,
+  }) => {
+    proxy.down()
+    await assert.rejects(() => store.renewWorker('w1'))
+    proxy.up()
+    let lock: NameLock | null = null
+    while (lock === null) lock = await store.lockName('importer').catch(() => null)
+    assert.isNull(await direct.lockName('importer'))
+    await lock.release()
     assert.isNotNull(await direct.lockName('importer'))
   })
 

@@ -15,11 +15,13 @@ export class SessionNames {
   }
 
   async take(name: string): Promise<NameLock | null> {
+    // First: a session that is opened for it would take the name too if it were held by then, and it is released once.
+    const session = await this.#session()
     if (this.#held.has(name)) return null
     const held: HeldName = { listeners: new Set() }
     this.#held.set(name, held)
     try {
-      if (await isTaken(await this.#session(), name)) return this.#lock(name, held)
+      if (await isTaken(session, name)) return this.#lock(name, held)
     } catch (error) {
       this.#forget(name, held)
       throw error
