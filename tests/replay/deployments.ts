@@ -45,6 +45,7 @@ export class Deployments {
       },
       applied() {},
       cut() {},
+      delays: () => false,
     })
     const app = new DurableApp({ store: this.#store.store, options })
     for (const [name, body] of Object.entries(bodies)) app.engine.register(name, '1', body)

@@ -21,6 +21,8 @@ export interface CutListener {
   applied(writes: readonly Write[], answers: readonly Answer[]): void
   /** The process is gone, or stands still. */
   cut(cut: Cut): void
+  /** Whether an answer of the store is under way until it is let through. */
+  delays(method: string, args: readonly unknown[]): boolean
 }
 
 /** One process's connection, which can break. What is asked of it afterwards is never answered, until `end`. */
@@ -32,6 +34,8 @@ export class CutStore {
   #isDown = false
   #hasEnded = false
   #waiting: (() => void)[] = []
+  /** Answers that are under way. */
+  readonly late = new Set<() => void>()
 
   constructor(database: MemoryDatabase, listener: CutListener) {
     this.memory = new MemoryStore(database)
@@ -63,6 +67,7 @@ export class CutStore {
     this.#hasEnded = true
     this.#isDown = true
     for (const answer of this.#waiting.splice(0)) answer()
+    for (const arrive of this.late) arrive()
   }
 
   async #call(name: string, run: () => unknown, args: unknown[]): Promise<unknown> {
@@ -72,6 +77,7 @@ export class CutStore {
     const answer =
       name === 'commit' ? this.#commit(args[0] as Write[], run as () => Promise<Flush>) : run()
     const value = await answer
+    if (!this.#hasEnded && this.#listener.delays(name, args)) await this.#arrival()
     this.#listener.active()
     return value
   }
@@ -90,6 +96,13 @@ export class CutStore {
       return allLost(writes)
     }
     return flushed
+  }
+
+  async #arrival(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.late.add(resolve)
+    await promise
+    this.late.delete(resolve)
   }
 
   #down(cut: Cut): Promise<void> {

@@ -183,6 +183,12 @@ export const RULES: readonly Rule[] = [
     shownBy: ['bodies'],
   },
   {
+    name: 'what follows from the end of a body is concluded once',
+    file: TURN,
+    replace: [[' || this.#fault || this.#isConcluded) return', ' || this.#fault) return']],
+    shownBy: ['bodies', 'tests'],
+  },
+  {
     name: 'a step is sent when its wait is durable, and not before',
     file: RUNNER,
     replace: [

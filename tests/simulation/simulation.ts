@@ -1,4 +1,5 @@
 import { encode } from '../../src/core/payload.ts'
+import type { Write } from '../../src/core/change_set.ts'
 import { isTerminal } from '../../src/core/run.ts'
 import { claimKey } from '../../src/core/name.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
@@ -44,6 +45,8 @@ const ROOT = 'r'
 const MAX_EVENTS = 3_000
 /** Rounds of the event loop in which nothing happens after which the simulation lets something happen. */
 const QUIET_ROUNDS = 4
+/** What a database takes its time for, while other things happen. */
+const DELAYED: ReadonlySet<string> = new Set(['commit', 'load', 'claim', 'childOutcomes'])
 /** Longest time in ms that it may take to come to rest. */
 const PATIENCE_MS = 15_000
 const { setImmediate, performance } = globalThis
@@ -163,6 +166,7 @@ class Simulation {
         cut: (cut) => {
           process.state = cut === 'stale' ? 'still' : 'gone'
         },
+        delays: (method, args) => this.#delays(method, args),
       },
     })
     this.#processes.push(process)
@@ -190,6 +194,19 @@ class Simulation {
     if (cut === 'unreachable') this.#repeating.add(process)
     else this.#repeating.delete(process)
     return cut
+  }
+
+  /**
+   * An answer to what sends steps comes at once: while one is under way, others may take up the run that it has
+   * suspended, and then a step is rightly sent late.
+   */
+  #delays(method: string, [writes]: readonly unknown[]): boolean {
+    if (this.#isOver || this.#params.body.flavour === 'ordered' || !DELAYED.has(method))
+      return false
+    const sends = (write: Write) =>
+      write.type === 'turn' && write.opened.some(({ dispatch }) => dispatch !== null)
+    if (method === 'commit' && (writes as Write[]).some(sends)) return false
+    return this.#random.chance(0.1)
   }
 
   /** Waits until every process waits for something that the simulation decides. */
@@ -260,6 +277,9 @@ class Simulation {
     if (due !== null) events.push([isFixed ? 1 : 2, () => this.#advance(due)])
     events.push(...this.#post.events(this.#processes))
     if (this.#signals.areLeft) events.push([1, () => this.#signals.sendNext()])
+    for (const { state, store } of this.#processes)
+      if (state === 'alive' || state === 'outdated')
+        for (const arrive of store.late) events.push([2, arrive])
     if (this.#processes.some(({ state }) => state === 'still')) events.push([0.1, () => {}])
     if (events.length > 0) return this.#random.weighted(events)
     const missing = this.#missingSignal()
