@@ -6,6 +6,7 @@ import { EXIT_CODES } from '../src/commands/exit_codes.ts'
 import { WorkflowEngine } from '../src/engine/engine.ts'
 import { WORKER_OPTIONS } from '../src/option_table.ts'
 import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
+import { hasTerminationBegun } from '../src/worker/termination.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { jsonOutput, logOutput, quiet, type WorkerOutput } from '../src/worker/work_output.ts'
 import { WorkReport } from '../src/worker/work_report.ts'
@@ -55,6 +56,7 @@ export default class DurableWork extends DurableCommand {
     }
     const engine = await this.app.container.make(WorkflowEngine)
     const output = await this.#output()
+    if (hasTerminationBegun(this.app)) return
     const worker = new DurableWorker({
       engine,
       watchdog: isWatchdogWanted(this.app),

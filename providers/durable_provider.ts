@@ -14,6 +14,7 @@ import { isUnderDevelopmentServer } from '../src/worker/development_server.ts'
 import { EmbeddedWorker } from '../src/worker/embedded_worker.ts'
 import { Loop } from '../src/worker/loop.ts'
 import { RunLog } from '../src/worker/run_log.ts'
+import { hasTerminationBegun } from '../src/worker/termination.ts'
 import { isWatchdogWanted } from '../src/worker/watchdog_wanted.ts'
 import { DurableWorker } from '../src/worker/worker.ts'
 import { describeWorker } from '../src/worker/worker_description.ts'
@@ -57,9 +58,11 @@ export default class DurableProvider {
     if (this.app.getEnvironment() !== 'web' || this.app.getMode() === 'warmup' || this.app.inTest)
       return
     const { options } = await this.app.container.make('durable.config')
-    if (!options.worker.embedded) return
+    if (!options.worker.embedded || hasTerminationBegun(this.app)) return
     const engine = await this.app.container.make(WorkflowEngine)
     const logger = await this.app.container.make('logger')
+    // From here on the terminating hook finds the worker; one that ran before has found none.
+    if (hasTerminationBegun(this.app)) return
     // During development lines are printed for people: a fact each would take a line of its own.
     new RunLog({ log: logger, fields: !this.app.inDev }).followTrouble(engine)
     this.#worker = new EmbeddedWorker({

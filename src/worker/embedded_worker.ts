@@ -17,6 +17,7 @@ export class EmbeddedWorker {
   #worker: DurableWorker | null = null
   #attempted = Promise.withResolvers<void>()
   #attempts: Loop
+  #isStopped = false
 
   constructor({ start, onError, retryMs = RETRY_MS }: EmbeddedWorkerParams) {
     this.#attempts = new Loop({
@@ -33,14 +34,16 @@ export class EmbeddedWorker {
     })
   }
 
-  /** Resolves after the first attempt, whatever has come of it. */
-  start(): Promise<void> {
+  /** Resolves after the first attempt, whatever has come of it. After `stop` it attempts nothing. */
+  async start(): Promise<void> {
+    if (this.#isStopped) return
     this.#attempts.start()
     return this.#attempted.promise
   }
 
   /** Lets an attempt under way end, and stops the worker. Idempotent. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     await this.#attempts.stop()
     await this.#worker?.stop()
   }

@@ -58,9 +58,12 @@ export class DurableWorker implements Starter {
     this.#context = internalsOf(params.engine)
   }
 
-  /** Discovers workflows, takes the lock on its name, and begins to claim. Nothing is left of a start that fails. */
+  /**
+   * Discovers workflows, takes the lock on its name, and begins to claim. Nothing is left of a start that fails. After
+   * `stop` it does nothing.
+   */
   start(): Promise<void> {
-    this.#starting ??= this.#start()
+    this.#starting ??= this.#stopping ?? this.#start()
     return this.#starting
   }
 

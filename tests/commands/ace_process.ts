@@ -9,7 +9,11 @@ import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
 
 /** What is out of the ordinary in the application. */
-export type AceCase = 'duplicate route' | 'config of no defineConfig()' | 'SIGTERM in a step'
+export type AceCase =
+  | 'duplicate route'
+  | 'config of no defineConfig()'
+  | 'SIGTERM in a step'
+  | 'SIGTERM before it is ready'
 
 /*
  * A process that runs "durable:work" as "node ace" does, in an application that ends at SIGTERM as a generated one.
@@ -17,6 +21,7 @@ export type AceCase = 'duplicate route' | 'config of no defineConfig()' | 'SIGTE
  */
 const [basePath = '', given, ...flags] = process.argv.slice(2)
 const aceCase = given as AceCase
+const terminated = Promise.withResolvers<void>()
 
 async function prepare(app: ApplicationService): Promise<void> {
   switch (aceCase) {
@@ -37,6 +42,10 @@ async function prepare(app: ApplicationService): Promise<void> {
       await engine.start(ref, undefined)
       return
     }
+    case 'SIGTERM before it is ready':
+      process.kill(process.pid, 'SIGTERM')
+      await terminated.promise
+      return
     case 'config of no defineConfig()':
   }
 }
@@ -65,7 +74,7 @@ const ignitor = new IgnitorFactory()
   })
   .create(pathToFileURL(`${basePath}/`), { importer: (path) => import(path) })
 ignitor.tap((app) => {
-  app.listen('SIGTERM', () => void app.terminate())
+  app.listen('SIGTERM', () => void app.terminate().then(() => terminated.resolve()))
   void app.ready(() => prepare(app))
 })
 await ignitor.ace().handle(['durable:work', ...flags])

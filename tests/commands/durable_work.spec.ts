@@ -301,4 +301,13 @@ test.group('durable:work | ace', () => {
     const { exitCode, output } = await end({ fs, cleanup }, 'SIGTERM in a step', flags)
     assert.deepEqual([exitCode, output], [0, ''])
   })
+
+  test('ends with exit code 0 after a signal that came before the application was ready', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const { exitCode, output } = await end({ fs, cleanup }, 'SIGTERM before it is ready')
+    assert.deepEqual([exitCode, output], [0, ''])
+  })
 })

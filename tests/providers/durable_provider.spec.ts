@@ -7,6 +7,7 @@ import { WorkflowEngine } from '../../src/engine/engine.ts'
 import { FatalError } from '../../src/errors.ts'
 import { EmbeddedWorker } from '../../src/worker/embedded_worker.ts'
 import { DurableApp } from '../support/durable_app.ts'
+import { Gate } from '../support/gate.ts'
 import { HotReload } from '../support/hot_reload.ts'
 import { until } from '../support/until.ts'
 import { adonisApp } from '../support/adonis_app.ts'
@@ -29,6 +30,7 @@ async function bootApp(
     nodeEnv?: string
     mode?: 'warmup'
     config?: DurableConfig
+    providers?: (() => Promise<any>)[]
   }
 ): Promise<{ app: ApplicationService; store: RecordingStore }> {
   const store = new RecordingStore()
@@ -38,9 +40,10 @@ async function bootApp(
     if (nodeEnv === undefined) delete process.env.NODE_ENV
     else process.env.NODE_ENV = nodeEnv
   })
-  const { environment, mode, config } = params
+  const { environment, mode, config, providers = [] } = params
   const app = await adonisApp(fs.basePath, {
     environment,
+    providers,
     ...(mode && { mode }),
     durable: { store: store.provider(), ...config },
   })
@@ -244,6 +247,26 @@ test.group('DurableProvider | lifecycle', () => {
     assert.isTrue(app.isReady)
     assert.notInclude(store.calls, 'registerWorker')
     assert.lengthOf(messages, 1)
+  })
+
+  test('an embedded worker is not started once its application was ended, though the boot goes on', async ({
+    assert,
+    fs,
+    cleanup,
+  }) => {
+    const gate = new Gate()
+    class SlowProvider {
+      ready = () => gate.pass()
+    }
+    const config = { worker: { embedded: true } }
+    const providers = [async () => ({ default: SlowProvider })]
+    const { app, store } = await bootApp({ fs, cleanup }, { environment: 'web', config, providers })
+    const starting = app.start(() => {})
+    await gate.reached()
+    await app.terminate()
+    gate.open()
+    await starting
+    assert.deepEqual(store.calls, [])
   })
 
   test('the application ends though neither its worker nor its store can be closed, and says why', async ({

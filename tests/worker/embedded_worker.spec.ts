@@ -56,4 +56,13 @@ test.group('Embedded worker', (group) => {
     await stopping
     assert.deepEqual(await app.engine.listWorkers(), [])
   })
+
+  test('one whose server ended before it started attempts nothing', async ({ assert }) => {
+    const embedded = new EmbeddedWorker({
+      start: () => assert.fail('it was stopped'),
+      onError: () => assert.fail('it was stopped'),
+    })
+    await embedded.stop()
+    await embedded.start()
+  })
 })

@@ -35,6 +35,16 @@ test.group('A worker that is stopped', (group) => {
     await app.close()
   })
 
+  test('before it starts does nothing when it is started', async ({ assert }) => {
+    const app = new DurableApp({ store: connection.store })
+    const worker = app.worker()
+    await worker.stop()
+    await worker.start()
+    await worker.whenIdle()
+    assert.deepEqual(await app.engine.listWorkers(), [])
+    await app.close()
+  })
+
   test('that could not start leaves no lease behind, and its name is free', async ({ assert }) => {
     const app = new DurableApp({ store: connection.store })
     connection.lose(new Error('away'), ['offerBlocked'])
