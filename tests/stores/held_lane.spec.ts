@@ -129,4 +129,16 @@ test.group('PostgreSQL writes that wait in the lane', () => {
     }
     assert.lengthOf(told, 2)
   })
+
+  test('a write whose answer nobody has taken may fail', async ({ assert, cleanup }) => {
+    const unheard: unknown[] = []
+    const listen = (reason: unknown) => unheard.push(reason)
+    process.on('unhandledRejection', listen)
+    cleanup(() => void process.off('unhandledRejection', listen))
+    const lane = failingLane({ limitMs: HOUR })
+    lane.add({ type: 'wake', runId: 'r1' })
+    await lane.close()
+    await new Promise(setImmediate)
+    assert.deepEqual(unheard, [])
+  })
 })

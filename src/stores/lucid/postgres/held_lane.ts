@@ -68,6 +68,8 @@ export class HeldLane {
     const known = waiting.find((other) => other.write === write)
     if (known) return { type: 'held', answer: known.answer.promise }
     const answer = Promise.withResolvers<Answer>()
+    // Nobody has the answer of a write whose batch fails after it came here.
+    answer.promise.catch(() => undefined)
     this.#runs.set(key, [...waiting, { write, since: performance.now(), answer }])
     if (this.#isClosed) this.#rejectAll()
     else this.#working ??= this.#work()
