@@ -20,6 +20,7 @@ function heldRun(id: string, { token }: { token: number }): RunRow {
 
 const TERMS = { errorCode: 'cancelled', now: 0 }
 const LOST = { type: 'lost' } as const
+const REFUSED = { type: 'refused', error: new Error('no') } as const
 const COMMITTED = { type: 'committed', inboxSeq: 0, now: 0 } as const
 
 test.group('Leases that a process knows of', () => {
@@ -79,6 +80,26 @@ test.group('Leases that a process knows of', () => {
       assert.isTrue(leases.mayHaveParent('r'))
     })
   }
+
+  test('a run whose end is refused is held still', ({ assert }) => {
+    const row = heldRun('r', { token: 2 })
+    const leases = holding(row)
+    leases.answered(turn({ id: 'r', token: 2 }, { end: COMPLETE }), REFUSED)
+    assert.isTrue(isKnown(leases, row))
+  })
+
+  test('a start that is refused is forgotten, and one of an id that is held here is not', ({
+    assert,
+  }) => {
+    const row = heldRun('held', { token: 1 })
+    const leases = holding(row)
+    for (const id of ['r', 'held']) {
+      leases.sending([startLeased(id)])
+      leases.answered(startLeased(id), REFUSED)
+    }
+    assert.isTrue(leases.mayHaveParent('r'))
+    assert.isTrue(isKnown(leases, row))
+  })
 
   test('what the store no longer holds for the instance is forgotten, what came meanwhile is not', ({
     assert,

@@ -54,11 +54,11 @@ export class KnownLeases {
   }
 
   answered(write: Write, answer: Answer): void {
-    if (write.type === 'turn' && (answer.type === 'lost' || !KEEPS_LEASE.has(write.end.kind)))
+    if (write.type === 'turn' && endsLease(write.end, answer))
       this.#forget(write.runId, write.token)
-    if (write.type === 'start' && write.leaseTo !== null && answer.type === 'started') {
+    if (write.type === 'start' && write.leaseTo !== null) {
       const held = this.#held.get(write.run.id)
-      if (held && answer.created) held.isAnswered = true
+      if (held && answer.type === 'started' && answer.created) held.isAnswered = true
       else this.#forgetUnanswered(write.run.id)
     }
     if (answer.type === 'cancelled')
@@ -110,6 +110,11 @@ export class KnownLeases {
   #forgetUnanswered(runId: string): void {
     if (this.#held.get(runId)?.isAnswered === false) this.#held.delete(runId)
   }
+}
+
+/** Not where the end is refused: the run goes on under its lease, which ends it another way. */
+function endsLease({ kind }: TurnEnd, answer: Answer): boolean {
+  return answer.type === 'lost' || (answer.type === 'committed' && !KEEPS_LEASE.has(kind))
 }
 
 function leasedStarts(writes: readonly Write[]): StartWrite[] {
