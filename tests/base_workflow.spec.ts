@@ -84,6 +84,20 @@ test.group('BaseWorkflow | outside of a body', (group) => {
     assert.deepEqual(calls, [[Tick, undefined, {}]])
   })
 
+  test('the engine of the later of two applications is meant until that one ends, then that of the earlier', async ({
+    assert,
+  }) => {
+    const [earlier, later] = [fakeEngine(), fakeEngine()]
+    stopUsing = useEngine(async () => earlier.engine)
+    const stopUsingLater = useEngine(async () => later.engine)
+    await Tick.dispatch()
+    stopUsingLater()
+    stopUsingLater()
+    await Tick.dispatch()
+    assert.lengthOf(later.calls, 1)
+    assert.lengthOf(earlier.calls, 1)
+  })
+
   test('without a booted application it says which provider is missing', async ({ assert }) => {
     await assert.rejects(() => Tick.start(), /Tick\.start\(\).*durable_provider/)
     await assert.rejects(() => Tick.dispatch(), /Tick\.dispatch\(\).*durable_provider/)

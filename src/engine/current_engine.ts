@@ -8,20 +8,23 @@ export interface StartsWorkflows {
 
 /*
  * `Order.start()` is a static call on a class that knows no application, so the engine it means is process-wide: the
- * one of the provider that registered last.
+ * one of the provider that registered last, of those whose applications have not ended.
  */
-let current: (() => Promise<StartsWorkflows>) | undefined
+const resolvers: { resolve: () => Promise<StartsWorkflows> }[] = []
 
 /** Makes `resolve` the way to the engine that static calls of workflow classes use. Returns the way back. */
 export function useEngine(resolve: () => Promise<StartsWorkflows>): () => void {
-  current = resolve
+  const own = { resolve }
+  resolvers.push(own)
   return () => {
-    if (current === resolve) current = undefined
+    const index = resolvers.indexOf(own)
+    if (index >= 0) resolvers.splice(index, 1)
   }
 }
 
 /** @throws E_NO_ENGINE when no provider has registered. */
 export async function currentEngine(call: string): Promise<StartsWorkflows> {
+  const current = resolvers.at(-1)
   if (!current) throw new E_NO_ENGINE([call])
-  return current()
+  return current.resolve()
 }
