@@ -20,6 +20,8 @@ export interface Execution {
   run(row: RunRow, loaded: LoadedRun): Promise<TurnEnding>
   /** Lets code at work finish and starts no further one, then hands the run back. */
   drain(): void
+  /** Aborts code at work and starts no further one. Once that has returned, hands the run back. */
+  abort(reason: AbortError): void
   /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
   release(reason: AbortError): void
   /** The lease is gone, or the memory is wanted: nothing happens any more. */

@@ -72,6 +72,10 @@ export class Follower implements Execution {
     this.#isWanted = false
   }
 
+  abort(): void {
+    this.#isWanted = false
+  }
+
   release(): void {
     this.#isWanted = false
   }

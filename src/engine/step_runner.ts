@@ -26,6 +26,8 @@ interface StepListener {
     seq: number,
     failure: { attempts: number; error: string; retryIn: number | null }
   ): void
+  /** No attempt is under way any more: one follows after a pause, or none. */
+  idle(): void
 }
 
 interface StepRunnerParams extends Pick<ExecutionParams, 'log' | 'options' | 'registry'> {
@@ -88,6 +90,7 @@ export class StepRunner {
       this.#attempts++
       const pauseMs = this.#tell(task, attempt, await this.#attempt(task, attempt))
       this.#attempts--
+      if (this.isIdle) this.#params.listener.idle()
       if (pauseMs === null) return
       await delay(pauseMs)
       if (this.#abandoned.has(task.seq)) return

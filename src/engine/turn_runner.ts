@@ -60,6 +60,7 @@ export class TurnRunner implements Resident {
           else this.#begun?.turn.arrive(seq, outcome, attempts)
         },
         attemptFailed: (seq, failure) => this.#begun?.turn.attemptFailed(seq, failure),
+        idle: () => this.#isDraining && this.#wake.resolve(),
       },
     })
   }
@@ -180,12 +181,17 @@ export class TurnRunner implements Resident {
     this.#wake.resolve()
   }
 
-  /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
-  release(reason: AbortError): void {
+  /** Aborts steps in flight and starts no further one. Once they have returned, hands the run back. */
+  abort(reason: AbortError): void {
     this.#isDraining = true
-    this.#mustRelease = true
     this.#steps.drain(reason)
     this.#wake.resolve()
+  }
+
+  /** Hands the run back now; steps in flight are aborted and run again elsewhere. */
+  release(reason: AbortError): void {
+    this.#mustRelease = true
+    this.abort(reason)
   }
 
   /** The lease is gone, or the memory is wanted: nothing of the turn happens any more. */

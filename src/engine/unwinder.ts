@@ -34,7 +34,8 @@ export class Unwinder implements Execution {
   #params: ExecutionParams
   #writer: RunWriter
   #steps: StepRunner
-  #attempted = Promise.withResolvers<Attempted>()
+  /** Null: it was interrupted. */
+  #attempted = Promise.withResolvers<Attempted | null>()
   /** The last attempt that failed of the compensation at work. */
   #failed: { attempts: number; error: string } | null = null
   #voided = new AbortController()
@@ -55,6 +56,7 @@ export class Unwinder implements Execution {
           this.#failed = { attempts, error }
           if (retryIn !== null || this.#isDraining) this.#putOff(retryIn ?? 0)
         },
+        idle: () => this.#isDraining && this.#putOff(0),
       },
     })
   }
@@ -89,9 +91,13 @@ export class Unwinder implements Execution {
     if (this.#steps.isIdle) this.#putOff(0)
   }
 
-  release(reason: AbortError): void {
-    this.#isDraining = true
+  abort(reason: AbortError): void {
     this.#steps.drain(reason)
+    this.drain()
+  }
+
+  release(reason: AbortError): void {
+    this.abort(reason)
     this.#voided.abort(reason)
   }
 
@@ -207,7 +213,7 @@ export class Unwinder implements Execution {
   /** Null: it was interrupted. */
   async #attempt(task: Parameters<StepRunner['start']>[0]): Promise<Attempted | null> {
     const { signal } = this.#voided
-    if (signal.aborted) return null
+    if (signal.aborted || this.#isDraining) return null
     this.#failed = null
     this.#attempted = Promise.withResolvers()
     const { promise: aborted, resolve: abort } = Promise.withResolvers<null>()
@@ -220,7 +226,7 @@ export class Unwinder implements Execution {
   }
 
   #putOff(retryIn: number): void {
-    if (this.#failed) this.#attempted.resolve({ kind: 'later', ...this.#failed, retryIn })
+    this.#attempted.resolve(this.#failed && { kind: 'later', ...this.#failed, retryIn })
   }
 
   #suspend(

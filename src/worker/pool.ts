@@ -29,7 +29,10 @@ interface PoolParams {
 }
 
 const LOAD_RETRY_MS = 200
-const RELEASE_GRACE_MS = 5_000
+/** How long aborted steps have to return before their runs are handed back all the same. */
+const ABORT_GRACE_MS = 5_000
+/** How long handing them back may take. */
+const RELEASE_GRACE_MS = 1_000
 
 /** The runs that this process executes, each in a slot. A slot is free again when no code of its run is at work. */
 export class RunPool implements LeasedRuns {
@@ -43,7 +46,8 @@ export class RunPool implements LeasedRuns {
   #residents: Residents
   #occupied = 0
   #isDraining = false
-  #emptied = Promise.withResolvers<void>()
+  /** Resolves when another run has left its execution, or its slot. */
+  #left = Promise.withResolvers<void>()
 
   constructor(params: PoolParams) {
     this.#params = params
@@ -142,25 +146,30 @@ export class RunPool implements LeasedRuns {
   }
 
   /**
-   * Takes no further runs, lets steps in flight finish for up to `drainMs`, then aborts them, and hands back what has
-   * not ended. Resolves when nothing is at work, or a few seconds after the steps were aborted.
+   * Takes no further runs, lets steps in flight finish for up to `drainMs`, then aborts them, and hands back each run
+   * whose steps have returned. A few seconds later those go back too whose steps are still at work.
    */
   async drain(drainMs: number): Promise<void> {
     this.close()
-    if (await this.#isEmptyWithin(drainMs)) return
+    if (await this.#within(drainMs, () => this.isEmpty)) return
+    for (const runner of this.#running.values()) runner.abort(stopping())
+    if (await this.#within(ABORT_GRACE_MS, () => this.isEmpty)) return
     for (const runner of this.#running.values()) runner.release(stopping())
-    if (await this.#isEmptyWithin(RELEASE_GRACE_MS)) return
+    await this.#within(RELEASE_GRACE_MS, () => this.#running.size === 0)
     this.discardAll(stopping())
   }
 
-  async #isEmptyWithin(ms: number): Promise<boolean> {
-    if (this.isEmpty) return true
-    this.#emptied = Promise.withResolvers()
+  async #within(ms: number, holds: () => boolean): Promise<boolean> {
     const timer = new AbortController()
     const late = delay(ms, null, { signal: timer.signal }).catch(() => {})
-    await Promise.race([this.#emptied.promise, late])
+    let isLate = false
+    void late.then(() => (isLate = true))
+    while (!holds() && !isLate) {
+      this.#left = Promise.withResolvers()
+      await Promise.race([this.#left.promise, late])
+    }
     timer.abort()
-    return this.isEmpty
+    return holds()
   }
 
   /** What is claimed is this process's to execute: reading it is tried again for as long as the lease holds. */
@@ -288,6 +297,7 @@ export class RunPool implements LeasedRuns {
       return await execution.run(row, loaded)
     } finally {
       if (this.#running.get(row.id) === execution) this.#running.delete(row.id)
+      this.#left.resolve()
     }
   }
 
@@ -307,7 +317,7 @@ export class RunPool implements LeasedRuns {
       this.#occupants.delete(row)
       if (this.#held.get(row.id) === row) this.#held.delete(row.id)
     }
-    if (this.isEmpty) this.#emptied.resolve()
+    this.#left.resolve()
     this.#params.onFree()
   }
 }

@@ -1,7 +1,11 @@
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { test } from '@japa/runner'
+import { FatalError } from '../../src/errors.ts'
+import type { StepContext } from '../../src/types/step.ts'
 import { KINDS, onEach } from '../stores/databases.ts'
 import { Cluster, THREE } from './cluster.ts'
 import { endOf, factsOf } from './run_facts.ts'
+import { Gate } from '../support/gate.ts'
 import { until } from '../support/until.ts'
 
 const LEASE_MS = 300
@@ -70,6 +74,87 @@ onEach(KINDS, (kind) =>
         [0, 1, 1]
       )
       assert.lengthOf(end.records, 3)
+    })
+
+    /** The first of two workers stops while its step, or compensation, is at work that goes on after its abort. */
+    async function stoppedAtWork(part: 'step' | 'compensation') {
+      const [first, other] = [
+        await cluster.application({ ...OPTIONS, drainMs: 20 }),
+        await cluster.application(OPTIONS),
+      ]
+      const [begun, leaving] = [new Gate(), new Gate()]
+      const calls: string[] = []
+      for (const [name, { engine }] of Object.entries({ first, other })) {
+        const work = async ({ signal }: StepContext) => {
+          calls.push(name)
+          if (name === 'other') return name
+          await begun.pass(signal).catch(() => {})
+          await leaving.pass()
+          return name
+        }
+        engine.register('main', '1', async (ctx) => {
+          if (part === 'step') return ctx.localStep('slow', work)
+          await ctx.localStep('done', () => 1, { compensate: (_, step) => work(step) })
+          throw new FatalError('No', 'no')
+        })
+      }
+      const worker = await first.app.work()
+      await first.engine.start({ name: 'main', version: '1' }, null, 'r')
+      await begun.reached()
+      await other.app.work()
+      const stopped = worker.stop()
+      await leaving.reached()
+      await other.connection.called('claim', 2)
+      const during = [...calls]
+      leaving.open()
+      await stopped
+      const end = await endOf(other.engine, 'r')
+      return { during, calls, end }
+    }
+
+    test('keeps the run of a step that has not returned from its abort, and records what it comes to (DL-10, case 6)', async ({
+      assert,
+    }) => {
+      const { during, calls, end } = await stoppedAtWork('step')
+      assert.deepEqual(during, ['first'])
+      assert.deepEqual(calls, ['first'])
+      assert.deepEqual([end.output, end.recoveryAttempts], ['first', 0])
+    })
+
+    test('keeps the run of a compensation that has not returned from its abort, and records what it comes to (DL-10, case 6)', async ({
+      assert,
+    }) => {
+      const { during, calls, end } = await stoppedAtWork('compensation')
+      assert.deepEqual(during, ['first'])
+      assert.deepEqual(calls, ['first'])
+      assert.deepEqual([end.status, end.recoveryAttempts], ['failed', 0])
+    })
+
+    test('hands a run back as soon as the attempt of a step fails that another one would follow', async ({
+      assert,
+    }) => {
+      const { app, engine } = await cluster.application({ ...OPTIONS, drainMs: EVER })
+      const gate = new Gate()
+      engine.register('main', '1', (ctx) =>
+        ctx.localStep(
+          'fails',
+          async () => {
+            await gate.pass()
+            throw new Error('No')
+          },
+          { backoffMs: 100 }
+        )
+      )
+      const worker = await app.work()
+      await engine.start({ name: 'main', version: '1' }, null, 'r')
+      await gate.reached()
+      const stopped = worker.stop()
+      await nextRound()
+      gate.open()
+      await stopped
+      const run = await factsOf(engine, 'r')
+      assert.deepEqual([run.status, run.recoveryAttempts], ['suspended', 0])
+      assert.equal(gate.arrived, 1)
     })
 
     test('keeps its lease until the drain has ended, so that nobody takes its runs over (case 5)', async ({

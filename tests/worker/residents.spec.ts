@@ -17,6 +17,7 @@ function suspended(id: string, { token = 1, bytes = 2 }: { token?: number; bytes
     continues: () => true,
     run: async () => 'suspended',
     drain: () => {},
+    abort: () => {},
     release: () => {},
     quiet: async () => {},
   }

@@ -57,6 +57,25 @@ test.group('A worker that is stopped', (group) => {
     await app.close()
   })
 
+  test('hands back the run of a step that does not heed its abort, once a few seconds are over', async ({
+    assert,
+    cleanup,
+  }) => {
+    const deaf = new Gate()
+    const app = new DurableApp({ store: connection.store, options: { drainMs: 1 } })
+    cleanup(async () => {
+      deaf.open()
+      await app.close()
+    })
+    app.engine.register('main', '1', (ctx) => ctx.localStep('deaf', () => deaf.pass()))
+    const worker = await app.work()
+    await app.engine.start({ name: 'main', version: '1' }, null, 'r')
+    await deaf.reached()
+    await worker.stop()
+    const run = await app.engine.getRun('r')
+    assert.deepEqual([run?.status, run?.recoveryAttempts], ['suspended', 0])
+  }).timeout(30_000)
+
   test('comes to its end while the database is away, and so does the engine', async ({
     assert,
   }) => {
