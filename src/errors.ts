@@ -368,6 +368,13 @@ export const E_STORE_BUSY = createError<[waitedMs: number]>(
   503
 )
 
+export const E_SIGNAL_IN_DOUBT = createError<[id: string, token: string]>(
+  'The connection to the database was lost while signal "%s" to "%s" was being stored. It may have been delivered: it ' +
+    'is not stored now, so it was taken, or never came. Look for what it was to cause before you send it again',
+  'E_SIGNAL_IN_DOUBT',
+  503
+)
+
 export const E_TOO_MANY_WRITES = createError<[waiting: number]>(
   'The database is slower than what is asked of it: %d writes of this process are waiting. Start fewer runs at once, ' +
     'and wait until those are stored before you start more',

@@ -151,7 +151,8 @@ export class WorkflowEngine {
    * the signal has not been taken.
    *
    * @throws E_INVALID_NAME, E_UNSERIALIZABLE, E_PAYLOAD_TOO_LARGE, E_UNKNOWN_OPTION or E_INVALID_OPTION for the
-   * arguments; E_STORE_BUSY when the database takes no write; E_ENGINE_STOPPED
+   * arguments; E_STORE_BUSY when the database takes no write; E_SIGNAL_IN_DOUBT when the connection was lost and the
+   * signal may have been delivered; E_ENGINE_STOPPED
    */
   async signal(
     token: string,

@@ -1,16 +1,22 @@
 import { test } from '@japa/runner'
-import type { ChangeSet } from '../../src/core/change_set.ts'
+import type { Answer, ChangeSet } from '../../src/core/change_set.ts'
+import { E_SIGNAL_IN_DOUBT } from '../../src/errors.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import { errorClass } from '../../src/stores/lucid/postgres/error_class.ts'
+import { lockTokens, stripesOf } from '../../src/stores/lucid/postgres/token_locks.ts'
 import {
+  CLAIM_KEY,
   COMPLETE,
   newRun,
   newWorker,
   parentLink,
   record,
+  signal,
   start,
   startLeased,
   SUSPEND,
   turn,
+  waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
 import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, settled } from '../stores/postgres_gate.ts'
@@ -113,4 +119,110 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
       assert.lengthOf(history?.records ?? [], 1)
     })
   }
+})
+
+test.group('PostgreSQL: the answer to a signal is lost', (group) => {
+  let database: PostgresDatabase
+  let proxy: PostgresProxy
+  /** Through the proxy. */
+  let store: LucidStore
+
+  usePostgres(group, async (created) => {
+    database = created
+    const proxied = await proxiedStore(database, { busyLimitMs: 30_000 })
+    ;({ proxy, store } = proxied)
+    return () => proxied.end()
+  })
+
+  /** Commits a signal to `token` of which the answer is lost; resolves while the server is away. */
+  async function sendUnheard(token: string): Promise<{ sent: Promise<Answer[]> }> {
+    const lost = proxy.loseAnswer('COMMIT')
+    const sent = store.commit([signal('s1', token)]).then(({ answers }) => answers)
+    await lost
+    proxy.down()
+    return { sent }
+  }
+
+  /** A worker with a run that waits for the token; not through the proxy. */
+  async function waiting(): Promise<LucidStore> {
+    const worker = await database.store()
+    await worker.registerWorker(newWorker('w1'))
+    const opened = [waitForSignal(0, 'go')]
+    await worker.commit([startLeased('r'), turn({ id: 'r', token: 1 }, { opened, end: SUSPEND })])
+    return worker
+  }
+
+  /** The run takes the signal and waits for the next. */
+  async function take(worker: LucidStore): Promise<void> {
+    const [row] = await worker.claim({ owner: 'w1', claimKeys: [CLAIM_KEY], limit: 1 })
+    await worker.commit([
+      turn(row!, {
+        records: [record(0, { kind: 'signal' })],
+        ...{ closed: [0], seenInbox: 1, opened: [waitForSignal(1, 'go')], end: SUSPEND },
+      }),
+    ])
+  }
+
+  async function inboxOf(worker: LucidStore): Promise<number[]> {
+    const [loaded] = await worker.load([{ runId: 'r', resident: false, inboxAfter: 0 }])
+    return loaded?.inbox.map(({ no }) => no) ?? []
+  }
+
+  test('a signal that was taken meanwhile is not repeated, and its sender told that it may have been delivered', async ({
+    assert,
+  }) => {
+    const worker = await waiting()
+    const { sent } = await sendUnheard('go')
+    await take(worker)
+    proxy.up()
+    const [answer] = await sent
+    const error = answer?.type === 'refused' ? answer.error : null
+    assert.instanceOf(error, E_SIGNAL_IN_DOUBT)
+    assert.equal(errorClass((error as Error).cause), 'connection')
+    assert.deepEqual(await inboxOf(worker), [])
+  })
+
+  test('a signal that is still unread, or kept, is delivered once, and its sender told so', async ({
+    assert,
+  }) => {
+    const worker = await waiting()
+    for (const [token, delivered] of [
+      ['go', true],
+      ['kept', false],
+    ] as const) {
+      const { sent } = await sendUnheard(token)
+      proxy.up()
+      assert.deepEqual(await sent, [{ type: 'signalled', delivered }])
+    }
+    assert.deepEqual(await inboxOf(worker), [1])
+    assert.lengthOf(await database.query('select 1 from durable_signals'), 1)
+  })
+
+  test('a signal whose commit was never sent is stored all the same', async ({ assert }) => {
+    const worker = await waiting()
+    await store.commit([start('x')])
+    const lost = proxy.loseAnswer('SELECT')
+    const sent = store.commit([signal('s1', 'go')])
+    await lost
+    const { answers } = await sent
+    assert.deepEqual(answers, [{ type: 'signalled', delivered: true }])
+    assert.deepEqual(await inboxOf(worker), [1])
+  })
+
+  test('a signal in doubt whose token others hold is judged once they have let go', async ({
+    assert,
+  }) => {
+    const worker = await waiting()
+    const { sent } = await sendUnheard('go')
+    await take(worker)
+    const holder = await Holder.begin(database)
+    const { sql, values } = lockTokens(stripesOf(['go']))
+    await holder.run(sql.replace('?', '$1'), [...values])
+    proxy.up()
+    const [answer] = await sent
+    assert.equal(answer?.type, 'held')
+    await holder.rollback()
+    const later = await settled(answer!)
+    assert.equal(later.type, 'refused')
+  })
 })

@@ -2,17 +2,27 @@ import type {
   Answer,
   ChangeSet,
   RequeueWrite,
+  SignalWrite,
   StartWrite,
   Write,
 } from '../../../core/change_set.ts'
 import { isTerminal, type RunRow } from '../../../core/run.ts'
-import type { LockedRows } from './locked_rows.ts'
+import { E_SIGNAL_IN_DOUBT } from '../../../errors.ts'
+import { HeldElsewhereError, type LockedRows } from './locked_rows.ts'
 import type { PgStatement } from './session.ts'
 
 const RECORDS = `select h.run_id, h.seq, h.token from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_history h on h.run_id = asked.run_id and h.generation = 0 and h.seq = asked.seq`
 const WAITS = `select w.run_id, w.seq, w.attempts, w.dispatch_id from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_waits w on w.run_id = asked.run_id and w.seq = asked.seq`
+
+/** Signals whose commit was sent and not answered, with the error of the connection. */
+const unheardSignals = new WeakMap<Write, unknown>()
+
+/** The commit of these writes was sent, and the connection lost before its answer. */
+export function commitUnheard(writes: readonly Write[], error: unknown): void {
+  for (const write of writes) if (write.type === 'signal') unheardSignals.set(write, error)
+}
 
 /**
  * Finds out which writes have been applied whose answer was lost with the connection. It is asked under the locks of
@@ -55,7 +65,10 @@ export class Applied {
       this.#waits.set(`${runId} ${seq}`, stateOf(row.attempts, row.dispatch_id))
   }
 
-  /** The answer of a write that was applied; null = it was not, or doing it again does no harm. */
+  /**
+   * The answer of a write that was applied, or of which nobody can know; null = it was not, or doing it again does no
+   * harm.
+   */
   answer(write: Write, state: LockedRows): Answer | null {
     switch (write.type) {
       case 'start':
@@ -72,6 +85,7 @@ export class Applied {
       case 'requeue':
         return requeued(write, state)
       case 'signal':
+        return inDoubt(write, state)
       case 'result':
       case 'wake':
         return null
@@ -114,6 +128,27 @@ function started({ run: { id, createdBy } }: StartWrite, state: LockedRows): Ans
 function requeued({ runId, token }: RequeueWrite, state: LockedRows): Answer | null {
   const row = state.stored(runId)
   return row && row.token > token ? { type: 'requeued', done: true } : null
+}
+
+/**
+ * A signal leaves nothing once it has been taken: one that is not found may have been, and would be delivered twice. One
+ * that is found is known to the fold, which does not repeat it.
+ */
+function inDoubt(write: SignalWrite, state: LockedRows): Answer | null {
+  const cause = unheardSignals.get(write)
+  const { id, token } = write.signal
+  if (cause === undefined || isKnown(write, state)) return null
+  return { type: 'refused', error: new E_SIGNAL_IN_DOUBT([id, token], { cause }) }
+}
+
+/** Where others hold the token, the fold finds that too, and has the write wait for it. */
+function isKnown({ signal: { id, token } }: SignalWrite, state: LockedRows): boolean {
+  try {
+    return state.hasSignal(id, token)
+  } catch (error) {
+    if (error instanceof HeldElsewhereError) return true
+    throw error
+  }
 }
 
 /** Runs that an applied write has ended. */

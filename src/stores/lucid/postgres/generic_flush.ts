@@ -4,8 +4,8 @@ import { the } from '../../../core/present.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
-import { Applied, endedBy } from './applied.ts'
-import { isTakenId } from './error_class.ts'
+import { Applied, commitUnheard, endedBy } from './applied.ts'
+import { errorClass, isTakenId } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
 import {
   HeldElsewhereError,
@@ -77,7 +77,12 @@ async function attempt(session: PostgresSession, batch: Batch): Promise<Flush> {
     })
     return decide(session, { batch, applied, state: new LockedRows(needs, new Map(asked)) })
   })
-  await session.commit(statements)
+  try {
+    await session.commit(statements)
+  } catch (error) {
+    if (errorClass(error) === 'connection') commitUnheard(writes, error)
+    throw error
+  }
   return flush
 }
 
