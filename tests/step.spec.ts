@@ -2,7 +2,7 @@ import { Container } from '@adonisjs/core/container'
 import { test } from '@japa/runner'
 import { Registry } from '../src/engine/registry.ts'
 import { runInScope, type Scope } from '../src/engine/scope.ts'
-import { adoptDeclaredSteps } from '../src/engine/step_declarations.ts'
+import { adoptDeclaredSteps, type InstanceMaker } from '../src/engine/step_declarations.ts'
 import { stepNameOf } from '../src/engine/step_stamp.ts'
 import { defineStep, Step } from '../src/step.ts'
 import type { WorkflowCtx } from '../src/types/context.ts'
@@ -47,10 +47,11 @@ class FakeAlerts extends Alerts {
 
 function adopted(container = new Container<Record<never, never>>()) {
   const registry = new Registry()
-  const leave = adoptDeclaredSteps(registry, {
+  const maker: InstanceMaker = {
     make: async (target) => container.make(target as new () => object),
     resolving: (target, callback) => container.resolving(target as new () => object, callback),
-  })
+  }
+  const leave = adoptDeclaredSteps({ registry, maker, inDevelopment: false })
   return { registry, leave, container }
 }
 

@@ -82,7 +82,7 @@ export class WorkflowEngine {
     this.#context = contextOf(deps, () => this.#open())
     this.#starter = new RunStarter(this.#context)
     this.#waiter = new RunWaiter(this.#context)
-    this.#stopAdopting = adoptDeclaredSteps(deps.registry, deps.maker)
+    this.#stopAdopting = adoptDeclaredSteps(deps)
     contexts.set(this, this.#context)
   }
 

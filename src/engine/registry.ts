@@ -72,11 +72,13 @@ export class Registry {
   /**
    * Adds a step. The same file evaluated again replaces its definition; another file under a known name is refused
    * with E_DUPLICATE_STEP. Throws E_INVALID_NAME.
+   *
+   * @param options.replace takes the place of any other file; for one that was renamed
    */
-  registerStep(definition: StepDefinition): void {
+  registerStep(definition: StepDefinition, options: { replace?: boolean } = {}): void {
     const name = checkName('step name', definition.name)
     const existing = this.#steps.get(name)
-    if (existing && !isSameSource(existing, definition)) {
+    if (existing && !options.replace && !isSameSource(existing, definition)) {
       const shown = (file: string | null) => file ?? 'an unknown file'
       throw new E_DUPLICATE_STEP([name, shown(existing.file), shown(definition.file)])
     }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { E_DUPLICATE_STEP } from '../errors.ts'
 import type { StepContext, StepOptions } from '../types/step.ts'
 import type { Registry } from './registry.ts'
@@ -29,17 +30,32 @@ export interface StepDeclaration {
  * later one. Several applications in one process (tests) share the declarations and keep registries of their own.
  */
 const declarations = new Map<string, StepDeclaration>()
-const adopters = new Set<(declaration: StepDeclaration) => void>()
+const adopters = new Set<Adopter>()
 
-/** Throws E_DUPLICATE_STEP when another file has declared the name. */
+interface Adopter {
+  inDevelopment: boolean
+  adopt(declaration: StepDeclaration, options: { replace: boolean }): void
+}
+
+/**
+ * Throws E_DUPLICATE_STEP when another file has declared the name. In development, one that has been renamed or removed
+ * since is no other file.
+ */
 export function declareStep(declaration: StepDeclaration): void {
   const existing = declarations.get(declaration.name)
-  if (existing && (existing.file === null || existing.file !== declaration.file)) {
+  const replace = existing !== undefined && isGone(existing.file)
+  if (existing && !replace && (existing.file === null || existing.file !== declaration.file)) {
     const shown = (file: string | null) => file ?? 'an unknown file'
     throw new E_DUPLICATE_STEP([declaration.name, shown(existing.file), shown(declaration.file)])
   }
   declarations.set(declaration.name, declaration)
-  for (const adopt of adopters) adopt(declaration)
+  for (const adopter of adopters) adopter.adopt(declaration, { replace })
+}
+
+/** In development only: what is deployed may have been built from files that are not there. */
+function isGone(file: string | null): boolean {
+  const inDevelopment = [...adopters].some((adopter) => adopter.inDevelopment)
+  return inDevelopment && file !== null && !existsSync(file)
 }
 
 /** An object made in place of `owner` may override the step without decorating it again: the override is the step. */
@@ -68,13 +84,21 @@ async function runMethod(
  * Registers every declared step with `registry`, now and as their modules are evaluated, until the returned function
  * is called. Methods are called on what `maker` makes, so that a fake swapped into the container is used.
  */
-export function adoptDeclaredSteps(registry: Registry, maker: InstanceMaker): () => void {
+export function adoptDeclaredSteps(params: {
+  registry: Registry
+  maker: InstanceMaker
+  inDevelopment: boolean
+}): () => void {
+  const { registry, maker, inDevelopment } = params
   const hooked = new Map<StepClass, Set<string | symbol>>()
   let adopting = true
-  const adopt = ({ name, options, file, code }: StepDeclaration) => {
+  const adopt = (
+    { name, options, file, code }: StepDeclaration,
+    { replace }: { replace: boolean }
+  ) => {
     switch (code.kind) {
       case 'function':
-        registry.registerStep({ name, options, file, run: code.run })
+        registry.registerStep({ name, options, file, run: code.run }, { replace })
         return
       case 'method': {
         const keys = hooked.get(code.owner) ?? new Set()
@@ -86,14 +110,15 @@ export function adoptDeclaredSteps(registry: Registry, maker: InstanceMaker): ()
           })
         }
         const run = (input: unknown, step: StepContext) => runMethod(code, maker, [input, step])
-        registry.registerStep({ name, options, file, run })
+        registry.registerStep({ name, options, file, run }, { replace })
       }
     }
   }
-  for (const declaration of declarations.values()) adopt(declaration)
-  adopters.add(adopt)
+  for (const declaration of declarations.values()) adopt(declaration, { replace: false })
+  const adopter = { inDevelopment, adopt }
+  adopters.add(adopter)
   return () => {
     adopting = false
-    adopters.delete(adopt)
+    adopters.delete(adopter)
   }
 }

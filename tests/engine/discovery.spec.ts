@@ -110,7 +110,7 @@ test.group('Discovery', () => {
        export const mail = defineStep('discovery.mail', () => 'sent')`
     )
     const { discovery, registry } = discoveryIn(fs)
-    cleanup(adoptDeclaredSteps(registry, plainMaker))
+    cleanup(adoptDeclaredSteps({ registry, maker: plainMaker, inDevelopment: false }))
     await discovery.discover()
     assert.equal(registry.step('discovery.mail')?.file, join(fs.basePath, 'app/steps/mail.ts'))
   })
@@ -269,6 +269,30 @@ test.group('Discovery | development', () => {
     await discovery.discoverChanges()
     assert.equal(registry.workflow('one')?.file, renamed)
   })
+
+  for (const inDevelopment of [true, false])
+    test(`a step file that was renamed ${inDevelopment ? 'has the same step' : 'is refused outside of development'}`, async ({
+      assert,
+      fs: files,
+      cleanup,
+    }) => {
+      const fs = projectIn(files)
+      const name = `discovery.renamed_${inDevelopment}`
+      await fs.create(
+        'app/steps/one.ts',
+        `import { defineStep } from ${step}
+         export const one = defineStep('${name}', () => 1)`
+      )
+      const { discovery, registry } = discoveryIn(fs, { inDevelopment: true })
+      cleanup(adoptDeclaredSteps({ registry, maker: plainMaker, inDevelopment }))
+      await discovery.discover()
+      const original = join(fs.basePath, 'app/steps/one.ts')
+      const renamed = join(fs.basePath, 'app/steps/renamed.ts')
+      await rename(original, renamed)
+      if (inDevelopment) await discovery.discoverChanges()
+      else await assert.rejects(() => discovery.discoverChanges(), /is defined twice/)
+      assert.equal(registry.step(name)?.file, inDevelopment ? renamed : original)
+    })
 
   test('a class that its file exports no more is named with its version and the file', async ({
     assert,
