@@ -168,11 +168,12 @@ export class TurnRunner implements Resident {
 
   /** An error that nobody in the body handled. */
   #fail(turn: Turn, err: unknown): void {
-    if (!turn.isOver) return turn.fail(err)
-    this.#params.log.error(
-      { err, runId: this.row.id },
-      'A promise of a body was rejected after its turn'
-    )
+    const { log } = this.#params
+    const { id: runId } = this.row
+    if (turn.isOver) log.error({ err, runId }, 'A promise of a body was rejected after its turn')
+    else if (!this.#isDriven)
+      log.warn({ err, runId }, 'A promise of a body was rejected while its run was suspended')
+    turn.fail(err)
   }
 
   /** Lets steps in flight finish and starts no further one, then hands the run back. */
@@ -203,15 +204,18 @@ export class TurnRunner implements Resident {
 
   #onSettled(): void {
     this.#wake.resolve()
-    if (!this.#isDriven) this.#reportFault()
+    if (!this.#isDriven) this.#wakeIfOver()
   }
 
-  /** A body that goes on while its run is suspended has awaited something foreign: the run is woken, to say so. */
-  #reportFault(): void {
-    const fault = this.#begun?.turn.fault
-    if (!fault || this.#voided.signal.aborted) return
+  /**
+   * A turn that comes to its end while its run is suspended: its body has awaited something foreign, or a promise of it
+   * was rejected. The run is woken, to say so.
+   */
+  #wakeIfOver(): void {
+    const turn = this.#begun?.turn
+    if (!turn?.isOver || this.#voided.signal.aborted) return
     const { commits, log } = this.#params
-    log.warn({ runId: this.row.id }, blockedError(fault).message)
+    if (turn.fault) log.warn({ runId: this.row.id }, blockedError(turn.fault).message)
     commits.write({ type: 'wake', runId: this.row.id }).catch((err) => {
       log.debug({ err }, 'A run whose body went on while it was suspended could not be woken')
     })
@@ -253,7 +257,7 @@ export class TurnRunner implements Resident {
     const answer = await this.#writer.write(wants, end)
     if (answer.type !== 'committed') return begun.end.unwritten(wants, answer)
     this.#written(begun.turn, wants)
-    this.#reportFault()
+    this.#wakeIfOver()
     return this.#writer.ended(wants, end)
   }
 
