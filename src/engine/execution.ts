@@ -26,7 +26,10 @@ export interface Execution {
   release(reason: AbortError): void
   /** The lease is gone, or the memory is wanted: nothing happens any more. */
   discard(reason: AbortError): void
-  /** Resolves when no code of the run is at work. */
+  /**
+   * Resolves when the code of the run that is at work now has returned, but for what an earlier call waits for. A run
+   * that is kept in memory may go on meanwhile.
+   */
   quiet(): Promise<void>
   /** What is worth keeping in memory of a run that has been suspended; null = nothing. */
   readonly resident: Resident | null

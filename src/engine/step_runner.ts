@@ -46,6 +46,8 @@ export class StepRunner {
   #params: StepRunnerParams
   #controllers = new Map<number, AbortController>()
   #functions = new Set<Promise<unknown>>()
+  /** Functions whose return is waited for since their run has left its slot. */
+  #left = new WeakSet<Promise<unknown>>()
   #abandoned = new Set<number>()
   #attempts = 0
   #isStopped = false
@@ -75,9 +77,16 @@ export class StepRunner {
     for (const controller of this.#controllers.values()) controller.abort(reason)
   }
 
-  /** Resolves when no function of a step is at work, those that outlived their time limit included. */
+  /** Resolves when the functions that are at work now have returned, those that outlived their time limit included. */
   async quiet(): Promise<void> {
-    while (this.#functions.size > 0) await Promise.allSettled(this.#functions)
+    await Promise.allSettled(this.#functions)
+  }
+
+  /** As `quiet`, without the functions that an earlier call waits for. */
+  async leave(): Promise<void> {
+    const left = [...this.#functions].filter((running) => !this.#left.has(running))
+    for (const running of left) this.#left.add(running)
+    await Promise.allSettled(left)
   }
 
   /** Whether no attempt is under way whose outcome is still to be told. */

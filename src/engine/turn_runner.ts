@@ -81,9 +81,8 @@ export class TurnRunner implements Resident {
     return this.#begun?.outside.inboxLoaded ?? 0
   }
 
-  /** Resolves when no function of a step of this run is at work any more. */
   quiet(): Promise<void> {
-    return this.#steps.quiet()
+    return this.#steps.leave()
   }
 
   continues(row: RunRow): boolean {

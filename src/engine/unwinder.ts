@@ -106,7 +106,7 @@ export class Unwinder implements Execution {
   }
 
   quiet(): Promise<void> {
-    return this.#steps.quiet()
+    return this.#steps.leave()
   }
 
   #mayGoOn(): Promise<boolean> {

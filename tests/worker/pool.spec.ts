@@ -1,6 +1,7 @@
 import { setImmediate as nextRound } from 'node:timers/promises'
 import { test } from '@japa/runner'
 import { internalsOf } from '../../src/engine/engine.ts'
+import { currentScope } from '../../src/engine/scope.ts'
 import type { AbortError } from '../../src/errors.ts'
 import { MemoryDatabase } from '../../src/stores/memory/memory_database.ts'
 import { MemoryStore } from '../../src/stores/memory/memory_store.ts'
@@ -149,5 +150,45 @@ test.group('The slots of a worker', (group) => {
       const { isIdle } = await worker.standing()
       return isIdle
     })
+  })
+
+  test('a function that goes on after its attempt keeps one slot until it returns, however often its run suspends meanwhile', async ({
+    assert,
+    cleanup,
+  }) => {
+    const [deaf, long, other] = [new Gate(), new Gate(), new Gate()]
+    cleanup(() => [deaf, long, other].forEach((gate) => gate.open()))
+    const deafly = async () => {
+      currentScope()?.fail(new Error('left to reject'))
+      await deaf.pass()
+    }
+    app.engine.register('main', '1', async (ctx) => {
+      await ctx.localStep('deaf', deafly, { retries: 0 }).catch(() => {})
+      await ctx.waitForSignal('first')
+      await ctx.waitForSignal('second')
+      await ctx.localStep('long', () => long.pass())
+    })
+    app.engine.register('other', '1', (ctx) => ctx.localStep('other', () => other.pass()))
+    await app.work({ concurrency: 3 })
+    await app.engine.start({ name: 'main', version: '1' }, null, 'r')
+    for (const [signal, recorded] of [
+      ['first', 1],
+      ['second', 2],
+    ] as const) {
+      await until(async () => {
+        const run = await app.engine.getRun('r')
+        const history = await app.engine.getHistory('r')
+        return run?.status === 'suspended' && history?.records.length === recorded
+      })
+      await app.engine.signal(signal)
+    }
+    await long.reached()
+    await app.engine.start({ name: 'other', version: '1' }, null)
+    await other.reached()
+    await app.engine.start({ name: 'other', version: '1' }, null)
+    await nextRound()
+    assert.equal(other.arrived, 1)
+    deaf.open()
+    await other.reached(2)
   })
 })
