@@ -32,7 +32,7 @@ test.group('Values that an option does not take', (group) => {
       ],
       [
         'NaN as "timeoutMs"',
-        () => app.engine.waitForRun('r', { timeoutMs: NaN }),
+        () => app.engine.waitForRun('r', { timeoutMs: Number.NaN }),
         'option "timeoutMs" of engine.waitForRun(): got NaN, expected milliseconds as a number, at least 0',
       ],
       [
