@@ -1,13 +1,14 @@
 import { test } from '@japa/runner'
 import type pg from 'pg'
 import { PostgresConnection } from '../../src/stores/lucid/postgres/connection.ts'
+import { until } from '../support/until.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
 import { usePostgres } from './postgres_group.ts'
 
 const READ_ONLY = Object.assign(new Error('the server is read-only'), { code: '25006' })
 const GONE = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
 
-test.group('PostgreSQL connections that cannot be set up', (group) => {
+test.group('PostgreSQL connections that are lost early', (group) => {
   let database: PostgresDatabase
 
   usePostgres(group, async (created) => {
@@ -62,4 +63,46 @@ test.group('PostgreSQL connections that cannot be set up', (group) => {
     await assert.rejects(() => made.session(), /lock_timeout/)
     await ended
   })
+
+  test('a lost session is ended on the server, though the one that was to end it is lost too', async ({
+    assert,
+    cleanup,
+  }) => {
+    let opened = 0
+    const made = new PostgresConnection({
+      openHandle: async () => {
+        const client = await database.client()
+        if (opened++ !== 1) return client
+        const query = client.query.bind(client) as (query: pg.QueryConfig) => Promise<unknown>
+        return Object.assign(client, {
+          query: (asked: pg.QueryConfig) => {
+            if (asked.text.includes('pg_terminate')) client.connection.stream.destroy(GONE)
+            return query(asked)
+          },
+        })
+      },
+      trace: undefined,
+    })
+    cleanup(() => made.close({ forGood: true }))
+    const first = await made.session()
+    const slow = first.run([{ sql: 'select pg_sleep(9)', values: [] }]).catch(() => undefined)
+    await untilAsleep()
+    first.drop(GONE)
+    await slow
+    await assert.rejects(() => made.session())
+    await made.session()
+    assert.deepEqual(await asleep(), [])
+  })
+
+  const asleep = () =>
+    database.query(
+      `select pid from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`
+    )
+
+  async function untilAsleep(): Promise<void> {
+    await until(async () => {
+      const pids = await asleep()
+      return pids.length === 1
+    })
+  }
 })

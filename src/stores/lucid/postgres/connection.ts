@@ -33,7 +33,8 @@ export class PostgresConnection {
   #options: PostgresConnectionOptions
   #session: PostgresSession | null = null
   #opening: Promise<PostgresSession> | null = null
-  #lost: Backend | null = null
+  /** What may still be there on the server. */
+  #lost = new Set<Backend>()
   #isClosed = false
   #idle: NodeJS.Timeout | undefined
 
@@ -86,15 +87,16 @@ export class PostgresConnection {
   async #open(): Promise<PostgresSession> {
     const session = await this.#newSession()
     try {
-      if (this.#lost) await endBackend(session, this.#lost)
-      this.#lost = null
+      for (const lost of this.#lost) {
+        await endBackend(session, lost)
+        this.#lost.delete(lost)
+      }
       await this.#options.onOpen?.(session)
     } catch (error) {
       await session.close()
       throw error
     }
     this.#session = session
-    if (!session.isOpen) this.#lost = session.backend
     return session
   }
 
@@ -105,7 +107,7 @@ export class PostgresConnection {
     // Null until it is set up: before, it has done nothing that would have to be ended.
     let session: PostgresSession | null = null
     const onEnd = () => {
-      if (session) this.#lost = session.backend
+      if (session?.backend) this.#lost.add(session.backend)
       this.#options.onLost?.()
     }
     session = await PostgresSession.over(client, { trace, statementMs, lockMs, onEnd })
