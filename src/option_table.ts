@@ -101,7 +101,7 @@ export const OPTIONS = {
     default: 60_000,
     unit: 'ms',
     meaning:
-      'A body that neither calls nor awaits anything of `ctx` for this time is reported as stalled, and a step that has not returned this long after its run has left the worker is warned of.',
+      'A body that neither calls nor awaits anything of `ctx` for this time, or whose instance or input schema takes as long, is reported as stalled, and a step that has not returned this long after its run has left the worker is warned of.',
   }),
   reconcileMs: option(milliseconds, {
     default: 60_000,

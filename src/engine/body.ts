@@ -7,7 +7,7 @@ import type { Registry } from './registry.ts'
 import { parse } from './schema.ts'
 
 /** What a worker finds when it wants to execute a run. */
-type FoundBody =
+export type FoundBody =
   | { kind: 'ready'; run: (ctx: WorkflowCtx) => unknown }
   /** The stored input cannot be read or does not fit its schema; `run` gets it as it is stored. */
   | { kind: 'refused'; error: unknown; run: (ctx: WorkflowCtx) => unknown }

@@ -29,7 +29,7 @@ export interface RunEvents extends Record<RunEventName, RunEvent> {
   'run.failed': RunEvent & { error: SerializedError; status: 'failed' | 'dead' }
   /** The history does not fit the code, or the body awaited something foreign. */
   'run.blocked': RunEvent & { error: SerializedError }
-  /** The body neither called nor awaited anything of `ctx` for `stallMs`. */
+  /** The body neither called nor awaited anything of `ctx` for `stallMs`, or was not even there by then. */
   'run.stalled': RunEvent
 }
 

@@ -1,4 +1,3 @@
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { TurnEnd } from '../core/change_set.ts'
 import type { HistoryRecord } from '../core/history.ts'
 import { isSuspectKey } from '../core/name.ts'
@@ -9,7 +8,7 @@ import type { AbortError } from '../errors.ts'
 import type { KnownChild } from '../replay/operation.ts'
 import { Turn, type TurnWants } from '../replay/turn.ts'
 import type { TurnFault } from '../replay/turn_state.ts'
-import { bodyOf } from './body.ts'
+import { bodyOf, type FoundBody } from './body.ts'
 import { BodyEnd } from './body_end.ts'
 import { ChildrenReader } from './children_reader.ts'
 import type { ExecutionParams, Resident } from './execution.ts'
@@ -19,6 +18,7 @@ import { MACROTASK } from './macrotask.ts'
 import { Outside } from './outside.ts'
 import { startBody } from './run_context.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
+import { StallTimer } from './stall_timer.ts'
 import { StepRunner } from './step_runner.ts'
 
 /** What of a run is there once its body has begun here. */
@@ -45,12 +45,13 @@ export class TurnRunner implements Resident {
   #isDriven = false
   #isDraining = false
   #mustRelease = false
-  #stallTimer: NodeJS.Timeout | undefined
+  #stall: StallTimer
   #historyCharacters = 0
 
   constructor(row: RunRow, params: ExecutionParams) {
     this.#params = params
     this.#writer = new RunWriter(row, params)
+    this.#stall = new StallTimer(this.#writer.facts, params)
     this.#steps = new StepRunner(row, {
       ...params,
       mayBegin: async () => (await this.#mayGoOn()) && !this.#isDraining,
@@ -96,8 +97,9 @@ export class TurnRunner implements Resident {
     if (this.#begun) return this.#execute(this.#begun, loaded)
     const begun = (this.#begun = await this.#begin(loaded))
     if (row.token === 1) this.#params.events.emit('run.started', this.#writer.facts)
-    const { registry } = this.#params
-    const body = await bodyOf(row, { input: loaded.input!, registry })
+    const body = await this.#found(loaded)
+    if (body === null)
+      return this.#voided.signal.aborted ? 'lost' : this.#writer.end({}, { kind: 'release' })
     switch (body.kind) {
       case 'missing':
         return this.#writer.block({}, serializeError(body.error))
@@ -110,6 +112,16 @@ export class TurnRunner implements Resident {
         })
         return this.#execute(begun, loaded)
     }
+  }
+
+  /** Null: the run leaves meanwhile. What makes its body, or parses its input, is the application's and may take for ever. */
+  async #found(loaded: LoadedRun): Promise<FoundBody | null> {
+    const { registry } = this.#params
+    this.#stall.arm()
+    const left = this.#wake.promise.then(() => null)
+    const found = await Promise.race([bodyOf(this.row, { input: loaded.input!, registry }), left])
+    this.#stall.end()
+    return found
   }
 
   /** From the history, up to the body. */
@@ -161,7 +173,7 @@ export class TurnRunner implements Resident {
     } finally {
       this.#isDriven = false
       begun.outside.close()
-      this.#endStall()
+      this.#stall.end()
     }
   }
 
@@ -223,7 +235,7 @@ export class TurnRunner implements Resident {
   async #drive(begun: Begun): Promise<TurnEnding> {
     for (;;) {
       await this.#wake.promise
-      this.#endStall()
+      this.#stall.end()
       this.#wake = Promise.withResolvers()
       if (this.#voided.signal.aborted) return 'lost'
       const wants = begun.turn.take()
@@ -276,7 +288,7 @@ export class TurnRunner implements Resident {
       if (!this.#isDraining) for (const task of wants.starts) this.#steps.start(task)
     }
     outside.arm()
-    this.#armStallTimer(stalled)
+    if (stalled) this.#stall.arm()
     return null
   }
 
@@ -307,20 +319,6 @@ export class TurnRunner implements Resident {
     const ending = await this.#writer.end(wants ?? {}, { kind: 'release' })
     if (wants && ending === 'released') this.#written(begun.turn, wants)
     return ending
-  }
-
-  #armStallTimer(stalled: boolean): void {
-    if (!stalled) return
-    this.#stallTimer = setTimeout(() => {
-      this.#params.stalled.add(this.row.id)
-      this.#params.events.emit('run.stalled', this.#writer.facts)
-    }, this.#params.options.stallMs)
-    this.#stallTimer.unref()
-  }
-
-  #endStall(): void {
-    clearTimeout(this.#stallTimer)
-    this.#params.stalled.delete(this.row.id)
   }
 }
 

@@ -18,6 +18,7 @@ import { MACROTASK } from './macrotask.ts'
 import { startBody } from './run_context.ts'
 import { owedResults } from './owed_results.ts'
 import { RunWriter, type TurnEnding } from './run_writer.ts'
+import { StallTimer } from './stall_timer.ts'
 import { StepRunner } from './step_runner.ts'
 
 type Attempted =
@@ -40,6 +41,7 @@ export class Unwinder implements Execution {
   #failed: { attempts: number; error: string } | null = null
   #voided = new AbortController()
   #isDraining = false
+  #leaving = Promise.withResolvers<null>()
   /** Number of the newest inbox entry: nobody takes any of them. */
   #seenInbox = 0
 
@@ -71,6 +73,7 @@ export class Unwinder implements Execution {
     this.#steps.undone = loaded.undone
     this.#seenInbox = Math.max(row.inboxSeq, loaded.inbox.at(-1)?.no ?? 0)
     const replayed = await this.#replay(loaded)
+    if (replayed === null) return this.#writer.end({}, { kind: 'release' })
     if (!Array.isArray(replayed)) return this.#writer.block({}, replayed)
     const unsettled = await this.#settleWaits(loaded, replayed)
     if (unsettled) return unsettled
@@ -87,6 +90,7 @@ export class Unwinder implements Execution {
 
   drain(): void {
     this.#isDraining = true
+    this.#leaving.resolve(null)
     // Between two attempts nothing is at work, and the next one is not begun here.
     if (this.#steps.isIdle) this.#putOff(0)
   }
@@ -114,12 +118,15 @@ export class Unwinder implements Execution {
     return mayGoOn(this.#params.lease, { voided: this.#voided.signal, discard })
   }
 
-  /** Everything the body did that has a compensation, the latest first; or why that cannot be told. */
+  /** Everything the body did that has a compensation, the latest first; or why that cannot be told. Null: the run leaves meanwhile. */
   async #replay(loaded: LoadedRun) {
-    const body = await bodyOf(this.row, {
-      input: loaded.input!,
-      registry: this.#params.registry,
-    })
+    const { registry } = this.#params
+    const stall = new StallTimer(this.#writer.facts, this.#params)
+    stall.arm()
+    const found = bodyOf(this.row, { input: loaded.input!, registry })
+    const body = await Promise.race([found, this.#leaving.promise])
+    stall.end()
+    if (body === null) return null
     if (body.kind === 'missing') return serializeError(body.error)
     const settled = Promise.withResolvers<void>()
     const turn = new Turn({

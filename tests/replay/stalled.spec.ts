@@ -1,5 +1,9 @@
 import { test } from '@japa/runner'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { setImmediate as nextRound } from 'node:timers/promises'
+import { FatalError } from '../../src/errors.ts'
+import type { WorkflowCtx } from '../../src/types/context.ts'
+import { DurableApp } from '../support/durable_app.ts'
 import { Gate } from '../support/gate.ts'
 import { Deployments } from './deployments.ts'
 
@@ -66,5 +70,70 @@ test.group('Bodies that stall', (group) => {
     await watched.promise
     gate.open()
     assert.deepEqual(stalled, ['stalling'])
+  })
+
+  /** A schema that is done at once so many times, and then never. */
+  const hangingAfter = (times: number): StandardSchemaV1 => ({
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value) => (times-- > 0 ? { value } : new Promise(() => {})),
+    },
+  })
+
+  test('a run whose input schema is never done emits run.stalled, and frees its slot when it is cancelled', async ({
+    assert,
+  }) => {
+    const stalled = Promise.withResolvers<string>()
+    const app = new DurableApp({ options: { stallMs: 5 } })
+    const main = app.engine.register('main', '1', () => 1, { input: hangingAfter(0) })
+    const other = app.engine.register('other', '1', () => 2)
+    app.engine.on('run.stalled', ({ runId }) => stalled.resolve(runId))
+    await app.work({ concurrency: 1 })
+    await app.engine.start(main, 1, 'run')
+    assert.equal(await stalled.promise, 'run')
+    assert.deepEqual(await app.engine.findStranded(), [{ runId: 'run', reason: 'stalled' }])
+    await app.engine.cancel('run')
+    const handle = await app.engine.start(other, undefined)
+    assert.equal(await handle.result(), 2)
+    assert.deepEqual(await app.engine.findStranded(), [])
+    await app.close()
+  })
+
+  test('a worker that stops hands back at once, uncounted, a run whose input schema is never done', async ({
+    assert,
+  }) => {
+    const stalled = Promise.withResolvers<void>()
+    const app = new DurableApp({ options: { stallMs: 5 } })
+    const main = app.engine.register('main', '1', () => 1, { input: hangingAfter(0) })
+    app.engine.on('run.stalled', () => stalled.resolve())
+    const worker = await app.work()
+    await app.engine.start(main, 1, 'run')
+    await stalled.promise
+    await worker.stop()
+    const run = await app.engine.getRun('run')
+    assert.deepEqual([run?.status, run?.recoveryAttempts], ['suspended', 0])
+    await app.close()
+  })
+
+  test('the same holds for a run that is to be undone', async ({ assert }) => {
+    const stalled = Promise.withResolvers<void>()
+    const app = new DurableApp({ options: { stallMs: 5 } })
+    const fail = async (ctx: WorkflowCtx) => {
+      await ctx.localStep('done', () => 1, { compensate: () => {} })
+      throw new FatalError('No', 'no')
+    }
+    const main = app.engine.register('main', '1', fail, { input: hangingAfter(1) })
+    app.engine.on('run.stalled', () => stalled.resolve())
+    const worker = await app.work()
+    await app.engine.start(main, 1, 'run')
+    await stalled.promise
+    await worker.stop()
+    const run = await app.engine.getRun('run')
+    assert.deepEqual(
+      [run?.status, run?.phase, run?.recoveryAttempts],
+      ['suspended', 'unwinding', 0]
+    )
+    await app.close()
   })
 })
