@@ -1,5 +1,10 @@
 import { test } from '@japa/runner'
+import type { Write } from '../../src/core/change_set.ts'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
+import type { PgClient } from '../../src/stores/lucid/postgres/driver.ts'
+import { lockStatements } from '../../src/stores/lucid/postgres/locked_rows.ts'
+import { needsOf } from '../../src/stores/lucid/postgres/needs.ts'
+import { PostgresSession } from '../../src/stores/lucid/postgres/session.ts'
 import {
   CLAIM_KEY,
   COMPLETE,
@@ -123,6 +128,24 @@ test.group('PostgreSQL statements, BEGIN and COMMIT included', (group) => {
         ...['update', 'update', 'insert', 'select', 'commit'],
       ]
     )
+  })
+
+  test('of many kept signals it reads those that the waits of a batch can take, and those that it sends', async ({
+    assert,
+  }) => {
+    await store.commit(ids.map((id) => signal(id, 'go')))
+    const session = await PostgresSession.over((await database.client()) as unknown as PgClient, {
+      ...{ trace: undefined, statementMs: 10_000, lockMs: 1_000, onEnd: () => {} },
+    })
+    const read = async (writes: Write[]) => {
+      const kept = lockStatements(needsOf(writes), { skipLocked: false }).get('kept')
+      const [result] = await session.run(kept ? [kept] : [])
+      return (result?.rows ?? []).map((row) => (row as { signal_id: string }).signal_id)
+    }
+    assert.deepEqual(await read([signal('new', 'go')]), [])
+    assert.deepEqual(await read([signal('r5', 'go')]), ['r5'])
+    const opened = [waitForSignal(0, 'go'), waitForSignal(1, 'go')]
+    assert.deepEqual(await read([turn({ id: 'r', token: 1 }, { opened })]), ['r0', 'r1'])
   })
 
   test('an idle worker reads once a round, and writes nothing but its renewal', async ({

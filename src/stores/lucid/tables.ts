@@ -187,7 +187,10 @@ const SIGNALS: Table = {
     payload: 'text',
     received_at: 'bigint',
   },
-  indexes: [{ name: 'durable_signals_token', columns: ['token', 'signal_id'], unique: true }],
+  indexes: [
+    { name: 'durable_signals_token', columns: ['token', 'signal_id'], unique: true },
+    { name: 'durable_signals_oldest', columns: ['token', 'received_at', 'registration'] },
+  ],
 }
 
 /**

@@ -27,7 +27,12 @@ const UNREAD = `select run_id, no, kind, seq, received_at, signal_id, token, pay
   where run_id = any(?::text[]) and kind = 'signal' order by run_id, no`
 const AWAITED_CHILDREN = `select parent_id, id from durable_runs where parent_id = any(?::text[])
   and parent_awaited = 1 and ended_at is null order by parent_seq, parent_index`
-const KEPT = `select token, signal_id, payload, received_at from durable_signals where token = any(?::text[])
+/** Of all that are kept, the oldest ones that the batch can use, and those that it sends. */
+const KEPT = `select k.* from unnest(?::text[], ?::integer[]) as asked (token, many)
+    cross join lateral (select s.token, s.signal_id, s.payload, s.received_at, s.registration from durable_signals s
+      where s.token = asked.token order by s.received_at, s.registration limit asked.many) k
+  union select token, signal_id, payload, received_at, registration from durable_signals
+    where token = any(?::text[]) and signal_id = any(?::text[])
   order by received_at, registration`
 const WAITERS = `select token, run_id, seq from durable_waits where token = any(?::text[]) and served = 0
   order by registration`
@@ -72,7 +77,8 @@ export function lockStatements(
   if (runs.length > 0) statements.set('unread', { sql: UNREAD, values: [runs] })
   if (ending.length > 0) statements.set('children', { sql: AWAITED_CHILDREN, values: [ending] })
   if (tokens.length === 0) return statements
-  statements.set('kept', { sql: KEPT, values: [tokens] })
+  const opened = [[...needs.opened.keys()], [...needs.opened.values()]]
+  statements.set('kept', { sql: KEPT, values: [...opened, tokens, [...needs.signals]] })
   statements.set('waiters', { sql: WAITERS, values: [tokens] })
   statements.set('inInbox', { sql: IN_INBOX, values: [tokens, [...needs.signals]] })
   return statements

@@ -10,6 +10,8 @@ export interface Needs {
   wanted: Set<string>
   /** Signal tokens: locked before any run, with the runs that wait for them. */
   tokens: Set<string>
+  /** How many waits the batch opens for a token: as many kept signals may find a receiver. */
+  opened: Map<string, number>
   /** Ids of the signals that the batch sends. */
   signals: Set<string>
 }
@@ -21,6 +23,7 @@ export function needsOf(writes: readonly Write[]): Needs {
     ending: new Set(),
     wanted: new Set(),
     tokens: new Set(),
+    opened: new Map(),
     signals: new Set(),
   }
   for (const write of writes) addNeeds(needs, write)
@@ -53,7 +56,11 @@ function addNeeds(needs: Needs, write: Write): void {
       needs.runs.add(write.runId)
       if (ENDS.has(write.end.kind)) needs.ending.add(write.runId)
       for (const { run } of write.children) needs.wanted.add(run.id)
-      for (const { token } of write.opened) if (token !== null) needs.tokens.add(token)
+      for (const { token } of write.opened) {
+        if (token === null) continue
+        needs.tokens.add(token)
+        needs.opened.set(token, (needs.opened.get(token) ?? 0) + 1)
+      }
       for (const { token, signalId } of write.returned) {
         needs.tokens.add(token)
         needs.signals.add(signalId)

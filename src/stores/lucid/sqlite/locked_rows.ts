@@ -13,7 +13,11 @@ const CLOCK_AND_RUNS = `select clock.at as now, wanted.value as wanted, ${runCol
   from (select ${FRAGMENTS.now} as at) clock
   left join (${FRAGMENTS.texts}) wanted on true
   left join durable_runs r on r.id = wanted.value`
-const KEPT = `select signal_id, payload, received_at from durable_signals where token = ?
+/** Of all that are kept, the oldest ones that the batch can use, and those that it sends. */
+const KEPT = `select * from (select signal_id, payload, received_at, registration from durable_signals
+    where token = ? order by received_at, registration limit ?)
+  union select signal_id, payload, received_at, registration from durable_signals
+    where token = ? and signal_id in (${FRAGMENTS.texts})
   order by received_at, registration`
 const WAITERS = `select run_id, seq from durable_waits where token = ? and served = 0 order by registration`
 const UNREAD = `select run_id, no, kind, seq, received_at, signal_id, token, payload from durable_inbox
@@ -31,11 +35,17 @@ export class LockedRows implements LockedState {
   readonly now: number
   #connection: SqliteConnection
   #runs = new Map<string, RunRow | undefined>()
+  /** How many waits the batch opens for a token: as many kept signals may find a receiver. */
+  #opened: ReadonlyMap<string, number>
+  /** Ids of the signals that the batch sends, as JSON. */
+  #sent: string
   #kept = new Map<string, KeptSignal[]>()
   #waiters = new Map<string, Waiter[]>()
 
   constructor(connection: SqliteConnection, writes: readonly Write[]) {
     this.#connection = connection
+    this.#opened = openedOf(writes)
+    this.#sent = JSON.stringify(writes.flatMap(sentBy))
     const ids = JSON.stringify([...new Set(writes.flatMap(runsOf))])
     const rows = connection.all<{ now: number; wanted: string | null } & MaybeRun>({
       sql: CLOCK_AND_RUNS,
@@ -59,7 +69,7 @@ export class LockedRows implements LockedState {
       this.#connection
         .all<{ signal_id: string; payload: string; received_at: number }>({
           sql: KEPT,
-          values: [token],
+          values: [token, this.#opened.get(token) ?? 0, token, this.#sent],
         })
         .map((row) => ({
           id: row.signal_id,
@@ -105,6 +115,19 @@ function remembered<T>(known: Map<string, T[]>, key: string, read: () => T[]): T
   const rows = known.get(key) ?? read()
   known.set(key, rows)
   return rows
+}
+
+function openedOf(writes: readonly Write[]): Map<string, number> {
+  const opened = new Map<string, number>()
+  for (const write of writes)
+    for (const { token } of write.type === 'turn' ? write.opened : [])
+      if (token !== null) opened.set(token, (opened.get(token) ?? 0) + 1)
+  return opened
+}
+
+function sentBy(write: Write): string[] {
+  if (write.type === 'signal') return [write.signal.id]
+  return write.type === 'turn' ? write.signals.map(({ id }) => id) : []
 }
 
 /** The runs that a write is certain to ask for. */
