@@ -1,4 +1,5 @@
 import { test } from '@japa/runner'
+import type { TestContext } from '@japa/runner/core'
 import { setInterval } from 'node:timers'
 import { E_STORE_BUSY } from '../../src/errors.ts'
 import { start } from '../../src/testing/conformance/writes.ts'
@@ -12,8 +13,12 @@ test.group('SQLite while a transaction of the application writes', (group) => {
     return () => database.remove()
   })
 
-  async function openTransaction() {
+  /** Rolled back at the latest when the test is over: the database is not removed before. */
+  async function openTransaction(cleanup: TestContext['cleanup']) {
     const trx = await database.db.transaction()
+    cleanup(async () => {
+      if (!trx.isCompleted) await trx.rollback()
+    })
     await trx.insertQuery().table('orders').insert({ id: 1 })
     return trx
   }
@@ -35,10 +40,10 @@ test.group('SQLite while a transaction of the application writes', (group) => {
     return { trace, reached: reached.promise }
   }
 
-  test('commits wait for it, and then succeed', async ({ assert }) => {
+  test('commits wait for it, and then succeed', async ({ assert, cleanup }) => {
     const { trace, reached } = refusals(5)
     const store = await database.store({ trace })
-    const trx = await openTransaction()
+    const trx = await openTransaction(cleanup)
     const commit = store.commit([start('r1')])
     await reached
     assert.isNull(await store.getRun('r1'))
@@ -50,14 +55,15 @@ test.group('SQLite while a transaction of the application writes', (group) => {
 
   test('commits fail after the limit and say what to do, and the event loop goes on', async ({
     assert,
+    cleanup,
   }) => {
     const store = await database.store({ busyLimitMs: 200 })
-    const trx = await openTransaction()
+    const trx = await openTransaction(cleanup)
     const { seen, stop } = ticking()
     const error = await store.commit([start('r1')]).catch((reason: unknown) => reason)
     stop()
     assert.instanceOf(error, E_STORE_BUSY)
-    assert.match(String(error), /pass it: \{ client: trx \}/)
+    assert.match(String(error), /Pass a start the transaction .*\{ client: trx \}/)
     assert.isAbove(seen.ticks, 20)
     await trx.rollback()
     assert.isNull(await store.getRun('r1'))
@@ -67,9 +73,10 @@ test.group('SQLite while a transaction of the application writes', (group) => {
 
   test('an idle worker is not held up: reads and claims that find nothing answer', async ({
     assert,
+    cleanup,
   }) => {
     const store = await database.store({ busyLimitMs: 0 })
-    const trx = await openTransaction()
+    const trx = await openTransaction(cleanup)
     assert.deepEqual(await store.claim({ owner: 'w1', claimKeys: ['a', 'b'], limit: 9 }), [])
     assert.isNull(await store.nextDueIn(['a', 'b']))
     assert.deepEqual(await store.recoverExpired(), { workers: 0, runs: 0 })
