@@ -118,6 +118,8 @@ export class SimulatedProcess {
     for (const stop of this.#stop) stop()
     void this.#claims.stop()
     this.store.end()
+    // What comes late is not read again and again.
+    this.#pool.close()
     this.#pool.discardAll(new AbortError('worker_stopping', 'The simulation is over'))
     this.app.engine.stop().catch((error) => this.#onFailure(error))
   }

@@ -155,7 +155,7 @@ class Simulation {
       },
       listener: {
         active: () => this.#activity++,
-        commit: () => this.#onCommit(process),
+        commit: (writes) => this.#onCommit(process, writes),
         applied: (writes, answers) => {
           writes.forEach((write, index) => {
             if (write.type !== 'turn' || answers[index]?.type !== 'committed') return
@@ -186,12 +186,14 @@ class Simulation {
     return trace
   }
 
-  #onCommit(process: SimulatedProcess): Cut | null {
+  #onCommit(process: SimulatedProcess, writes: readonly Write[]): Cut | null {
     if (this.#isOver) return null
     this.#maybeSend(0.1)
     const cut = this.#params.cuts.get(++this.#commits) ?? null
     if (cut) this.#cuts++
-    if (cut === 'unreachable') this.#repeating.add(process)
+    // Nobody repeats what only wakes a run: it is found without.
+    const isRepeated = writes.some(({ type }) => type !== 'wake')
+    if (cut === 'unreachable' && isRepeated) this.#repeating.add(process)
     else this.#repeating.delete(process)
     return cut
   }
