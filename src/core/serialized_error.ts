@@ -3,7 +3,10 @@ import { decode, DEFAULT_MAX_PAYLOAD_BYTES, encode } from './payload.ts'
 
 /** A failure as it is recorded. The same fields on every road to failure. */
 export interface SerializedError {
-  /** Name of the thrown error, which stands in for a code that it has not: as short. `NonError` for a value that was no error. */
+  /**
+   * Name of the thrown error; it stands in for a code that the error has not, and is as short. `NonError` for a thrown
+   * value that was no error.
+   */
   name: string
   message: string
   /** What routes and guards match. Recorded in a column of its own too: at most 200 characters, none of control. */

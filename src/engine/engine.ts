@@ -204,8 +204,8 @@ export class WorkflowEngine {
   }
 
   /**
-   * Starts a new run of the same workflow with other input, with the tags (but `onError:...`), the namespace and the priority of the
-   * original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`, a long id cut short.
+   * Starts a new run of the same workflow with other input, with the tags (but `onError:...`), the namespace and the
+   * priority of the original, which stays as it is. Default id: `<runId>~retry~<8 hex characters>`, a long id cut short.
    * Null: there is no run to retry. Throws what `start` throws.
    */
   async retryWithInput(
@@ -291,8 +291,8 @@ export class WorkflowEngine {
   }
 
   /**
-   * Resolves to the run when it has ended, however it did, and in development when it is blocked; rejects with E_WAIT_TIMEOUT after `timeoutMs`. Without
-   * `timeoutMs` it waits as long as the run takes.
+   * Resolves to the run when it has ended, however it did, and in development when it is blocked; rejects with
+   * E_WAIT_TIMEOUT after `timeoutMs`. Without `timeoutMs` it waits as long as the run takes.
    *
    * @throws E_RUN_NOT_FOUND, E_INVALID_NAME, E_UNKNOWN_OPTION, E_INVALID_OPTION; in development E_NO_WORKER;
    * E_ENGINE_STOPPED

@@ -112,7 +112,7 @@ export class FailureRouting {
     return Promise.all(definition.onError.map((route) => this.#resolved(definition.name, route)))
   }
 
-  /** The handlers of dead runs that registered workflows name, and the configuration (`workflow` null). Rejects as `routesOf`. */
+  /** Handlers of dead runs that registered workflows name, or the configuration (`workflow` null). Rejects as `routesOf`. */
   deadLetterHandlers(): Promise<{ workflow: string | null; handler: NamedWorkflow }[]> {
     const { registry, resolve, deadLetterWorkflow } = this.#params
     const named = [{ name: null, deadLetterWorkflow }, ...registry.workflows()]

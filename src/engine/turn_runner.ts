@@ -114,7 +114,7 @@ export class TurnRunner implements Resident {
     }
   }
 
-  /** Null: the run leaves meanwhile. What makes its body, or parses its input, is the application's and may take for ever. */
+  /** Null: the run leaves meanwhile. What makes its body and parses its input is the application's, and may never end. */
   async #found(loaded: LoadedRun): Promise<FoundBody | null> {
     const { registry } = this.#params
     this.#stall.arm()

@@ -118,7 +118,10 @@ export class Unwinder implements Execution {
     return mayGoOn(this.#params.lease, { voided: this.#voided.signal, discard })
   }
 
-  /** Everything the body did that has a compensation, the latest first; or why that cannot be told. Null: the run leaves meanwhile. */
+  /**
+   * Everything the body did that has a compensation, the latest first; or why that cannot be told. Null: the run leaves
+   * meanwhile.
+   */
   async #replay(loaded: LoadedRun) {
     const { registry } = this.#params
     const stall = new StallTimer(this.#writer.facts, this.#params)

@@ -1,7 +1,7 @@
 import type { NewChild } from '../core/change_set.ts'
 import { parseDuration } from '../core/duration.ts'
 import { type Instant, parseInstant } from '../core/instant.ts'
-import { checkOption, checkOptions, type KeysOf } from '../core/known_options.ts'
+import { checkOptions, type KeysOf } from '../core/known_options.ts'
 import { checkName, claimKey } from '../core/name.ts'
 import { decode, encode } from '../core/payload.ts'
 import { seededRandom, seededUuid } from '../core/random.ts'
@@ -13,7 +13,7 @@ import type { AllOptions, ChildHandle, WorkflowCtx } from '../types/context.ts'
 import type { RunLogger, StepCall, StepContext } from '../types/step.ts'
 import type { WorkflowTarget } from '../types/workflow.ts'
 import type { Compensation, Operation } from './operation.ts'
-import { allOperation } from './operations/all.ts'
+import { allOperation, checkAllOptions } from './operations/all.ts'
 import { attributesOperation } from './operations/attributes.ts'
 import { type ChildFactory, childOperation, startChildOperation } from './operations/child.ts'
 import { DispatchedStep, type Dispatching } from './operations/dispatched_step.ts'
@@ -301,20 +301,4 @@ function silentWhile(log: RunLogger, isSilent: () => boolean): RunLogger {
     warn: guarded('warn'),
     error: guarded('error'),
   }
-}
-
-function checkAllOptions(of: string, { mode, concurrency }: AllOptions): void {
-  const isWhole = Number.isInteger(concurrency) || concurrency === Infinity
-  checkOption(of, {
-    name: 'concurrency',
-    value: concurrency,
-    expected: 'a whole number of children, at least 1',
-    isValid: isWhole && Number(concurrency) >= 1,
-  })
-  checkOption(of, {
-    name: 'mode',
-    value: mode,
-    expected: '"failFast" or "waitAll"',
-    isValid: mode === 'failFast' || mode === 'waitAll',
-  })
 }

@@ -11,7 +11,7 @@ export interface LeasedRuns {
   executing(): readonly RunRow[]
   /** Ids of the runs that have a slot here, under this claim or an earlier one. */
   occupying(): ReadonlySet<string>
-  /** The run has this token now: what is executed or kept of it under a lower one is void, and aborted with the reason. */
+  /** The run has this token now: what is executed or kept of it under a lower one is void, and aborted. */
   discardRun(runId: string, taken: { token: number; reason: AbortError }): void
 }
 

@@ -18,33 +18,20 @@ import {
   turn,
   waitForSignal,
 } from '../../src/testing/conformance/writes.ts'
-import type { PostgresDatabase } from '../stores/postgres_database.ts'
 import { Holder, settled } from '../stores/postgres_gate.ts'
-import { usePostgres } from '../stores/postgres_group.ts'
-import type { PostgresProxy } from '../stores/postgres_proxy.ts'
-import { proxiedStore } from '../stores/proxied_store.ts'
+import { useProxiedPostgres } from '../stores/proxied_store.ts'
 
 const LIMIT_MS = 50
 
 test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (group) => {
-  let database: PostgresDatabase
-  let proxy: PostgresProxy
-  /** Through the proxy. */
-  let store: LucidStore
-
-  usePostgres(group, async (created) => {
-    database = created
-    const proxied = await proxiedStore(database, { busyLimitMs: LIMIT_MS })
-    ;({ proxy, store } = proxied)
-    return () => proxied.end()
-  })
+  const site = useProxiedPostgres(group, { busyLimitMs: LIMIT_MS })
 
   /** Commits a write that is applied; of the answer nobody hears, and the server is away for longer than it is waited for. */
   async function applyUnheard(write: ChangeSet): Promise<void> {
-    const lost = proxy.loseAnswer('SELECT')
-    const committed = store.commit([write])
+    const lost = site.proxy.loseAnswer('SELECT')
+    const committed = site.store.commit([write])
     await lost
-    proxy.down()
+    site.proxy.down()
     await committed.then(
       () => Promise.reject(new Error('The answer was heard')),
       () => undefined
@@ -54,17 +41,17 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
   test('an end that never arrived is not taken for applied because others have handed the run back (P1)', async ({
     assert,
   }) => {
-    await store.registerWorker(newWorker('w1', { isCounted: false }))
-    await store.commit([startLeased('r')])
+    await site.store.registerWorker(newWorker('w1', { isCounted: false }))
+    await site.store.commit([startLeased('r')])
     const write = turn({ id: 'r', token: 1 }, { end: COMPLETE })
-    proxy.down()
-    await assert.rejects(() => store.commit([write]))
-    const other = await database.store()
+    site.proxy.down()
+    await assert.rejects(() => site.store.commit([write]))
+    const other = await site.database.store()
     await other.advanceClock(60_000)
     const found = await other.recoverExpired()
     assert.equal(found.runs, 1)
-    proxy.up()
-    const { answers } = await store.commit([write])
+    site.proxy.up()
+    const { answers } = await site.store.commit([write])
     assert.deepEqual(
       answers.map(({ type }) => type),
       ['lost']
@@ -87,12 +74,12 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
     test(`a turn that ${what} is found to be applied while its row is held (P9)`, async ({
       assert,
     }) => {
-      await store.commit([startLeased('r')])
+      await site.store.commit([startLeased('r')])
       await applyUnheard(write)
-      const holder = await Holder.begin(database)
+      const holder = await Holder.begin(site.database)
       await holder.lockRun('r')
-      proxy.up()
-      const { answers } = await store.commit([write])
+      site.proxy.up()
+      const { answers } = await site.store.commit([write])
       await holder.rollback()
       assert.deepEqual(
         answers.map(({ type }) => type),
@@ -103,49 +90,39 @@ test.group('PostgreSQL: an answer is lost, and then somebody is in the way', (gr
     test(`a turn that ${what} is found to be applied beside a start whose id is held (P9)`, async ({
       assert,
     }) => {
-      await store.commit([startLeased('r')])
+      await site.store.commit([startLeased('r')])
       await applyUnheard(write)
-      const holder = await Holder.begin(database)
+      const holder = await Holder.begin(site.database)
       await holder.insertRun('x')
-      proxy.up()
-      const { answers } = await store.commit([write, start('x')])
+      site.proxy.up()
+      const { answers } = await site.store.commit([write, start('x')])
       await holder.rollback()
       const later = await Promise.all(answers.map(settled))
       assert.deepEqual(
         later.map(({ type }) => type),
         ['committed', 'started']
       )
-      const history = await store.getHistory('r')
+      const history = await site.store.getHistory('r')
       assert.lengthOf(history?.records ?? [], 1)
     })
   }
 })
 
 test.group('PostgreSQL: the answer to a signal is lost', (group) => {
-  let database: PostgresDatabase
-  let proxy: PostgresProxy
-  /** Through the proxy. */
-  let store: LucidStore
-
-  usePostgres(group, async (created) => {
-    database = created
-    const proxied = await proxiedStore(database, { busyLimitMs: 30_000 })
-    ;({ proxy, store } = proxied)
-    return () => proxied.end()
-  })
+  const site = useProxiedPostgres(group, { busyLimitMs: 30_000 })
 
   /** Commits a signal to `token` of which the answer is lost; resolves while the server is away. */
   async function sendUnheard(token: string): Promise<{ sent: Promise<Answer[]> }> {
-    const lost = proxy.loseAnswer('COMMIT')
-    const sent = store.commit([signal('s1', token)]).then(({ answers }) => answers)
+    const lost = site.proxy.loseAnswer('COMMIT')
+    const sent = site.store.commit([signal('s1', token)]).then(({ answers }) => answers)
     await lost
-    proxy.down()
+    site.proxy.down()
     return { sent }
   }
 
   /** A worker with a run that waits for the token; not through the proxy. */
   async function waiting(): Promise<LucidStore> {
-    const worker = await database.store()
+    const worker = await site.database.store()
     await worker.registerWorker(newWorker('w1'))
     const opened = [waitForSignal(0, 'go')]
     await worker.commit([startLeased('r'), turn({ id: 'r', token: 1 }, { opened, end: SUSPEND })])
@@ -174,7 +151,7 @@ test.group('PostgreSQL: the answer to a signal is lost', (group) => {
     const worker = await waiting()
     const { sent } = await sendUnheard('go')
     await take(worker)
-    proxy.up()
+    site.proxy.up()
     const [answer] = await sent
     const error = answer?.type === 'refused' ? answer.error : null
     assert.instanceOf(error, E_SIGNAL_IN_DOUBT)
@@ -191,18 +168,18 @@ test.group('PostgreSQL: the answer to a signal is lost', (group) => {
       ['kept', false],
     ] as const) {
       const { sent } = await sendUnheard(token)
-      proxy.up()
+      site.proxy.up()
       assert.deepEqual(await sent, [{ type: 'signalled', delivered }])
     }
     assert.deepEqual(await inboxOf(worker), [1])
-    assert.lengthOf(await database.query('select 1 from durable_signals'), 1)
+    assert.lengthOf(await site.database.query('select 1 from durable_signals'), 1)
   })
 
   test('a signal whose commit was never sent is stored all the same', async ({ assert }) => {
     const worker = await waiting()
-    await store.commit([start('x')])
-    const lost = proxy.loseAnswer('SELECT')
-    const sent = store.commit([signal('s1', 'go')])
+    await site.store.commit([start('x')])
+    const lost = site.proxy.loseAnswer('SELECT')
+    const sent = site.store.commit([signal('s1', 'go')])
     await lost
     const { answers } = await sent
     assert.deepEqual(answers, [{ type: 'signalled', delivered: true }])
@@ -215,10 +192,10 @@ test.group('PostgreSQL: the answer to a signal is lost', (group) => {
     const worker = await waiting()
     const { sent } = await sendUnheard('go')
     await take(worker)
-    const holder = await Holder.begin(database)
+    const holder = await Holder.begin(site.database)
     const { sql, values } = lockTokens(stripesOf(['go']))
     await holder.run(sql.replace('?', '$1'), [...values])
-    proxy.up()
+    site.proxy.up()
     const [answer] = await sent
     assert.equal(answer?.type, 'held')
     await holder.rollback()

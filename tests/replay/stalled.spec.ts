@@ -100,40 +100,32 @@ test.group('Bodies that stall', (group) => {
     await app.close()
   })
 
-  test('a worker that stops hands back at once, uncounted, a run whose input schema is never done', async ({
-    assert,
-  }) => {
+  /** The run that a worker hands back which stops once the run has stalled. */
+  async function handedBack(body: (ctx: WorkflowCtx) => Promise<unknown>, done: number) {
     const stalled = Promise.withResolvers<void>()
     const app = new DurableApp({ options: { stallMs: 5 } })
-    const main = app.engine.register('main', '1', () => 1, { input: hangingAfter(0) })
+    const main = app.engine.register('main', '1', body, { input: hangingAfter(done) })
     app.engine.on('run.stalled', () => stalled.resolve())
     const worker = await app.work()
     await app.engine.start(main, 1, 'run')
     await stalled.promise
     await worker.stop()
     const run = await app.engine.getRun('run')
-    assert.deepEqual([run?.status, run?.recoveryAttempts], ['suspended', 0])
     await app.close()
+    return [run?.status, run?.phase, run?.recoveryAttempts]
+  }
+
+  test('a worker that stops hands back at once, uncounted, a run whose input schema is never done', async ({
+    assert,
+  }) => {
+    assert.deepEqual(await handedBack(async () => 1, 0), ['suspended', 'body', 0])
   })
 
   test('the same holds for a run that is to be undone', async ({ assert }) => {
-    const stalled = Promise.withResolvers<void>()
-    const app = new DurableApp({ options: { stallMs: 5 } })
     const fail = async (ctx: WorkflowCtx) => {
       await ctx.localStep('done', () => 1, { compensate: () => {} })
       throw new FatalError('No', 'no')
     }
-    const main = app.engine.register('main', '1', fail, { input: hangingAfter(1) })
-    app.engine.on('run.stalled', () => stalled.resolve())
-    const worker = await app.work()
-    await app.engine.start(main, 1, 'run')
-    await stalled.promise
-    await worker.stop()
-    const run = await app.engine.getRun('run')
-    assert.deepEqual(
-      [run?.status, run?.phase, run?.recoveryAttempts],
-      ['suspended', 'unwinding', 0]
-    )
-    await app.close()
+    assert.deepEqual(await handedBack(fail, 1), ['suspended', 'unwinding', 0])
   })
 })

@@ -43,13 +43,16 @@ export class StepDesk {
     this.#onActivity = params.onActivity
   }
 
-  /** Whether something goes on by itself in a process that lives. */
+  /**
+   * Whether something goes on by itself in a process that lives. While an answer is under way to it, an attempt may have
+   * been given up by a write that waits behind that answer.
+   */
   get isBusy(): boolean {
     for (const { process } of this.#busy) if (process.state === 'alive') return true
-    for (const [key, process] of this.#expected) {
+    for (const [key, { state, store }] of this.#expected) {
       const [runId = ''] = key.split(':')
-      if (process.state === 'alive' && this.#database.runs.get(runId)?.status === 'running')
-        return true
+      const isRunning = this.#database.runs.get(runId)?.status === 'running'
+      if (state === 'alive' && isRunning && store.late.size === 0) return true
     }
     return false
   }

@@ -1,6 +1,7 @@
 import { test } from '@japa/runner'
 import type { Answer, Write } from '../../src/core/change_set.ts'
 import { E_ENGINE_STOPPED, E_INTERNAL, E_STORE_BUSY } from '../../src/errors.ts'
+import { Doubts } from '../../src/stores/lucid/postgres/doubts.ts'
 import { HeldLane } from '../../src/stores/lucid/postgres/held_lane.ts'
 import { Notices } from '../../src/stores/lucid/postgres/notices.ts'
 import { turn } from '../../src/testing/conformance/writes.ts'
@@ -23,6 +24,7 @@ function failingLane(
     session: () => Promise.reject(errors.next().value ?? LOCKED),
     onEmpty: params.onEmpty ?? (() => Promise.resolve()),
     notices: new Notices('here'),
+    doubts: new Doubts(),
     limitMs: params.limitMs ?? -1,
     onNews: () => {},
     warn: params.warn ?? (() => {}),

@@ -1,5 +1,7 @@
+import type { Group } from '@japa/runner/core'
 import type { LucidStore } from '../../src/stores/lucid/lucid_store.ts'
 import type { PostgresDatabase } from './postgres_database.ts'
+import { usePostgres } from './postgres_group.ts'
 import { PostgresProxy } from './postgres_proxy.ts'
 import { connectTo } from './postgres_server.ts'
 
@@ -24,4 +26,22 @@ export async function proxiedStore(
     await proxy.stop()
   }
   return { store, proxy, end }
+}
+
+/** What the tests of a group find before each of them; see `usePostgres`. */
+export interface ProxiedSite extends Omit<ProxiedStore, 'end'> {
+  /** Not through the proxy. */
+  database: PostgresDatabase
+}
+
+/** Gives the tests of a group a store that reaches its database through a proxy. */
+export function useProxiedPostgres(group: Group, options: { busyLimitMs: number }): ProxiedSite {
+  const site: Partial<ProxiedSite> = {}
+  usePostgres(group, async (database) => {
+    const { end, ...proxied } = await proxiedStore(database, options)
+    Object.assign(site, { database, ...proxied })
+    return end
+  })
+  // Filled before each test.
+  return site as ProxiedSite
 }

@@ -1,8 +1,10 @@
 import type { NewChild } from '../../core/change_set.ts'
 import type { ChildOutcome } from '../../core/history.ts'
+import { checkOption } from '../../core/known_options.ts'
 import { decode, encode } from '../../core/payload.ts'
 import { encodeError, serializeError } from '../../core/serialized_error.ts'
 import { isTerminal } from '../../core/run.ts'
+import type { AllOptions } from '../../types/context.ts'
 import type { Operation, Outcome } from '../operation.ts'
 import { childError, type ChildFactory, idTaken, outcomeOfChild } from './child.ts'
 
@@ -134,4 +136,21 @@ function itemOf(outcome: Outcome, runId: string): Item {
     const failure = { ...serializeError(error), runId, status: 'failed' as const }
     return { error: encodeError(failure) }
   }
+}
+
+/** Throws E_INVALID_OPTION for a value that an option of `call` does not take. */
+export function checkAllOptions(call: string, { mode, concurrency }: AllOptions): void {
+  const isWhole = Number.isInteger(concurrency) || concurrency === Infinity
+  checkOption(call, {
+    name: 'concurrency',
+    value: concurrency,
+    expected: 'a whole number of children, at least 1',
+    isValid: isWhole && Number(concurrency) >= 1,
+  })
+  checkOption(call, {
+    name: 'mode',
+    value: mode,
+    expected: '"failFast" or "waitAll"',
+    isValid: mode === 'failFast' || mode === 'waitAll',
+  })
 }

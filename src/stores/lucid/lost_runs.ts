@@ -24,7 +24,7 @@ export const BEING_PASSED_ON = 0
 export const OWNS_RUNS =
   'exists (select 1 from durable_runs r where r.owner = durable_workers.instance)'
 
-/** What becomes of a run whose pickup is no recovery. The token goes, so that no suspension of its owner is taken for this. */
+/** What becomes of a run whose pickup is no recovery; see `orphaned`. */
 export function released(dueAt: string, { now }: Fragments): string {
   return `due_at = ${dueAt}, updated_at = ${now}, status = 'suspended', owner = null, token = token + 1, wake_seq = null`
 }

@@ -8,6 +8,7 @@ import type {
 } from '../../../core/change_set.ts'
 import { isTerminal, type RunRow } from '../../../core/run.ts'
 import { E_SIGNAL_IN_DOUBT } from '../../../errors.ts'
+import type { Doubts } from './doubts.ts'
 import { HeldElsewhereError, type LockedRows } from './locked_rows.ts'
 import type { PgStatement } from './session.ts'
 
@@ -16,26 +17,21 @@ const RECORDS = `select h.run_id, h.seq, h.token from unnest(?::text[], ?::integ
 const WAITS = `select w.run_id, w.seq, w.attempts, w.dispatch_id from unnest(?::text[], ?::integer[]) as asked (run_id, seq)
   join durable_waits w on w.run_id = asked.run_id and w.seq = asked.seq`
 
-/** Signals whose commit was sent and not answered, with the error of the connection. */
-const unheardSignals = new WeakMap<Write, unknown>()
-
-/** The commit of these writes was sent, and the connection lost before its answer. */
-export function commitUnheard(writes: readonly Write[], error: unknown): void {
-  for (const write of writes) if (write.type === 'signal') unheardSignals.set(write, error)
-}
-
 /**
  * Finds out which writes have been applied whose answer was lost with the connection. It is asked under the locks of
  * their runs: only the holder of a token writes under it, and a change set is applied whole, so that any part of one
  * proves all of it.
  */
 export class Applied {
+  #doubts: Doubts
   #turns: ChangeSet[]
   #records = new Map<string, number>()
   #waits = new Map<string, string>()
 
-  constructor(doubtful: readonly Write[]) {
-    this.#turns = doubtful.filter((write) => write.type === 'turn')
+  constructor(writes: readonly Write[], doubts: Doubts) {
+    this.#doubts = doubts
+    const turns = writes.filter((write) => write.type === 'turn')
+    this.#turns = turns.filter((write) => doubts.has(write))
   }
 
   /** To be run after the locks are held. */
@@ -85,11 +81,22 @@ export class Applied {
       case 'requeue':
         return requeued(write, state)
       case 'signal':
-        return inDoubt(write, state)
+        return this.#inDoubt(write, state)
       case 'result':
       case 'wake':
         return null
     }
+  }
+
+  /**
+   * A signal leaves nothing once it has been taken: one that is not found may have been, and would be delivered twice.
+   * One that is found is known to the fold, which does not repeat it.
+   */
+  #inDoubt(write: SignalWrite, state: LockedRows): Answer | null {
+    const cause = this.#doubts.causeOf(write)
+    const { id, token } = write.signal
+    if (cause === undefined || isKnown(write, state)) return null
+    return { type: 'refused', error: new E_SIGNAL_IN_DOUBT([id, token], { cause }) }
   }
 
   #isApplied(write: ChangeSet, row: RunRow, state: LockedRows): boolean {
@@ -128,17 +135,6 @@ function started({ run: { id, createdBy } }: StartWrite, state: LockedRows): Ans
 function requeued({ runId, token }: RequeueWrite, state: LockedRows): Answer | null {
   const row = state.stored(runId)
   return row && row.token > token ? { type: 'requeued', done: true } : null
-}
-
-/**
- * A signal leaves nothing once it has been taken: one that is not found may have been, and would be delivered twice. One
- * that is found is known to the fold, which does not repeat it.
- */
-function inDoubt(write: SignalWrite, state: LockedRows): Answer | null {
-  const cause = unheardSignals.get(write)
-  const { id, token } = write.signal
-  if (cause === undefined || isKnown(write, state)) return null
-  return { type: 'refused', error: new E_SIGNAL_IN_DOUBT([id, token], { cause }) }
 }
 
 /** Where others hold the token, the fold finds that too, and has the write wait for it. */

@@ -9,6 +9,7 @@ import { type RunColumns, toRun } from '../run_rows.ts'
 import { claimStatement, HELD_RUNS } from './claim.ts'
 import { PostgresConnection } from './connection.ts'
 import { INT8, type PgResult } from './driver.ts'
+import { Doubts } from './doubts.ts'
 import { errorClass, isOutOfConnections } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
 import { HeldLane } from './held_lane.ts'
@@ -93,7 +94,9 @@ export class PostgresDialect implements Dialect {
       onLost: () => this.#comeBack(),
     })
     this.#names = new SessionNames(() => this.#claiming.session())
+    const doubts = new Doubts()
     this.#lane = new HeldLane({
+      doubts,
       session: () => this.#sessionOf(this.#waiting),
       onEmpty: () => this.#waiting.close({ forGood: false }),
       notices: this.#notices,
@@ -105,6 +108,7 @@ export class PostgresDialect implements Dialect {
       warn: options.warn,
     })
     this.#writer = new PostgresWriter({
+      doubts,
       session: () => this.#sessionOf(this.#writing),
       lane: this.#lane,
       notices: this.#notices,

@@ -4,7 +4,8 @@ import { the } from '../../../core/present.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { planStatements } from '../plan_statements.ts'
 import { byRun } from '../split.ts'
-import { Applied, commitUnheard, endedBy } from './applied.ts'
+import { Applied, endedBy } from './applied.ts'
+import type { Doubts } from './doubts.ts'
 import { errorClass, isTakenId } from './error_class.ts'
 import { FRAGMENTS } from './fragments.ts'
 import {
@@ -20,8 +21,7 @@ import { notify } from './notify.ts'
 import type { PgStatement, PostgresSession } from './session.ts'
 
 export interface GenericFlushOptions {
-  /** Writes that may have been applied already, by a connection that was lost. */
-  isDoubtful: (write: Write) => boolean
+  doubts: Doubts
   /** Does not wait for rows that others hold: the batch is refused with {@link HeldElsewhereError} if it needs one. */
   skipLocked: boolean
   notices: Notices
@@ -65,7 +65,7 @@ interface Decision {
 
 async function attempt(session: PostgresSession, batch: Batch): Promise<Flush> {
   const { writes, needs, options } = batch
-  const applied = new Applied(writes.filter((write) => options.isDoubtful(write)))
+  const applied = new Applied(writes, options.doubts)
   const locks = lockStatements(needs, options)
   const settings = options.skipLocked ? [NO_WAIT] : []
   const results = await session.begin([...settings, ...locks.values(), ...applied.statements()])
@@ -80,7 +80,7 @@ async function attempt(session: PostgresSession, batch: Batch): Promise<Flush> {
   try {
     await session.commit(statements)
   } catch (error) {
-    if (errorClass(error) === 'connection') commitUnheard(writes, error)
+    if (errorClass(error) === 'connection') options.doubts.addUnheard(writes, error)
     throw error
   }
   return flush
@@ -103,7 +103,7 @@ function decide(
   const { writes, options } = batch
   const known = new Map<Write, Answer>()
   const ended: string[] = []
-  for (const write of writes.filter((one) => options.isDoubtful(one))) {
+  for (const write of writes.filter((one) => options.doubts.has(one))) {
     const answer = applied.answer(write, state)
     if (answer === null) continue
     known.set(write, answer)

@@ -5,6 +5,7 @@ import { the } from '../../../core/present.ts'
 import { E_ENGINE_STOPPED, E_STORE_BUSY } from '../../../errors.ts'
 import { keyOf } from '../split.ts'
 import { type ErrorClass, errorClass } from './error_class.ts'
+import type { Doubts } from './doubts.ts'
 import { flushGenerically } from './generic_flush.ts'
 import { HeldElsewhereError } from './locked_rows.ts'
 import type { Notices } from './notices.ts'
@@ -34,7 +35,7 @@ export class HeldLane {
   /** What has been warned of since there was last nothing to do. */
   #warned = new Set<ErrorClass>()
   #runs = new Map<string, Waiting[]>()
-  #doubtful = new WeakSet<Write>()
+  #doubts: Doubts
   #working: Promise<void> | null = null
   #isClosed = false
 
@@ -43,6 +44,8 @@ export class HeldLane {
     /** Called when nothing waits any more. */
     onEmpty: () => Promise<void>
     notices: Notices
+    /** What may have been applied by a connection that was lost, here or before it came here. */
+    doubts: Doubts
     limitMs: number
     onNews: (news: FlushNews) => void
     warn: (message: string) => void
@@ -50,6 +53,7 @@ export class HeldLane {
     this.#session = params.session
     this.#onEmpty = params.onEmpty
     this.#notices = params.notices
+    this.#doubts = params.doubts
     this.#limitMs = params.limitMs
     this.#onNews = params.onNews
     this.#warn = params.warn
@@ -60,9 +64,7 @@ export class HeldLane {
     return this.#runs.has(keyOf(write))
   }
 
-  /** @param isDoubtful it may have been applied already, by a connection that was lost */
-  add(write: Write, isDoubtful = false): Answer {
-    if (isDoubtful) this.#doubtful.add(write)
+  add(write: Write): Answer {
     const key = keyOf(write)
     const waiting = this.#runs.get(key) ?? []
     const known = waiting.find((other) => other.write === write)
@@ -117,7 +119,7 @@ export class HeldLane {
         session,
         waiting.map(({ write }) => write),
         {
-          isDoubtful: (write) => this.#doubtful.has(write),
+          doubts: this.#doubts,
           skipLocked: true,
           notices: this.#notices,
         }
@@ -145,7 +147,7 @@ export class HeldLane {
       case 'lock':
         return
       case 'connection':
-        for (const { write } of waiting) this.#doubtful.add(write)
+        this.#doubts.add(waiting.map(({ write }) => write))
         return this.#warnOnce(kind, error)
       case 'conflict':
       case 'other':

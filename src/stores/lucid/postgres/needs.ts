@@ -1,4 +1,5 @@
 import type { Write } from '../../../core/change_set.ts'
+import { openedWaits } from '../opened_waits.ts'
 
 /** The rows that a batch is certain or likely to touch. */
 export interface Needs {
@@ -10,7 +11,7 @@ export interface Needs {
   wanted: Set<string>
   /** Signal tokens: locked before any run, with the runs that wait for them. */
   tokens: Set<string>
-  /** How many waits the batch opens for a token: as many kept signals may find a receiver. */
+  /** Waits that the batch opens, by token. */
   opened: Map<string, number>
   /** Ids of the signals that the batch sends. */
   signals: Set<string>
@@ -23,7 +24,7 @@ export function needsOf(writes: readonly Write[]): Needs {
     ending: new Set(),
     wanted: new Set(),
     tokens: new Set(),
-    opened: new Map(),
+    opened: openedWaits(writes),
     signals: new Set(),
   }
   for (const write of writes) addNeeds(needs, write)
@@ -56,11 +57,7 @@ function addNeeds(needs: Needs, write: Write): void {
       needs.runs.add(write.runId)
       if (ENDS.has(write.end.kind)) needs.ending.add(write.runId)
       for (const { run } of write.children) needs.wanted.add(run.id)
-      for (const { token } of write.opened) {
-        if (token === null) continue
-        needs.tokens.add(token)
-        needs.opened.set(token, (needs.opened.get(token) ?? 0) + 1)
-      }
+      for (const { token } of write.opened) if (token !== null) needs.tokens.add(token)
       for (const { token, signalId } of write.returned) {
         needs.tokens.add(token)
         needs.signals.add(signalId)

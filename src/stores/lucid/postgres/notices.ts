@@ -79,7 +79,7 @@ export class Notices {
     return this.#ofDue(late)
   }
 
-  /** Runs of these keys are due and were left. Returns the payload that tells others what was withheld of them, if any. */
+  /** Runs of these keys are due and were left. Returns the payload that tells what was withheld of them; null = nothing. */
   left(claimKeys: readonly string[]): string | null {
     this.#takesNoMore(claimKeys)
     return this.#ofDue(claimKeys.filter((key) => this.#withheld.delete(key)))

@@ -3,6 +3,7 @@ import type { Answer, Write } from '../../../core/change_set.ts'
 import { the } from '../../../core/present.ts'
 import type { Flush } from '../../../contracts/store.ts'
 import { applySplitInTurn, type Attempt, mergedNews } from '../split.ts'
+import type { Doubts } from './doubts.ts'
 import { type ErrorClass, errorClass } from './error_class.ts'
 import { type FusedFlush, flushFused } from './fused_flush.ts'
 import { fusedPlan } from './fused_plan.ts'
@@ -22,6 +23,7 @@ interface WriterParams {
   session: () => Promise<PostgresSession>
   lane: HeldLane
   notices: Notices
+  doubts: Doubts
   /** How long a batch is sent again while the server is away, in ms. */
   limitMs: number
   /** False only where a run is known to be nobody's child. */
@@ -37,7 +39,6 @@ interface WriterParams {
  */
 export class PostgresWriter {
   #params: WriterParams
-  #doubtful = new WeakSet<Write>()
 
   constructor(params: WriterParams) {
     this.#params = params
@@ -58,7 +59,7 @@ export class PostgresWriter {
       return await this.#settle(writes)
     } catch (error) {
       // Some may have been applied before the others failed.
-      for (const write of writes) this.#doubtful.add(write)
+      this.#params.doubts.add(writes)
       throw error
     }
   }
@@ -97,7 +98,7 @@ export class PostgresWriter {
           conflicts++
           continue
         }
-        for (const write of writes) this.#doubtful.add(write)
+        this.#params.doubts.add(writes)
         await delay(pause)
         pause = Math.min(pause * 2, LAST_PAUSE_MS)
       }
@@ -105,10 +106,10 @@ export class PostgresWriter {
   }
 
   async #attempt(writes: readonly Write[], options: { isFused: boolean }): Promise<Flush> {
-    const { notices } = this.#params
+    const { notices, doubts } = this.#params
     const session = await this.#params.session()
     const isFused = options.isFused && this.#params.isFused
-    const isSure = !writes.some((write) => this.#isDoubtful(write))
+    const isSure = !writes.some((write) => doubts.has(write))
     const plan = isFused && isSure ? fusedPlan(writes, this.#params) : null
     if (plan) {
       try {
@@ -122,13 +123,9 @@ export class PostgresWriter {
   }
 
   async #fold(writes: readonly Write[], options: { skipLocked: boolean }): Promise<Flush> {
+    const { notices, doubts } = this.#params
     const session = await this.#params.session()
-    const isDoubtful = (write: Write) => this.#isDoubtful(write)
-    return flushGenerically(session, writes, {
-      ...options,
-      isDoubtful,
-      notices: this.#params.notices,
-    })
+    return flushGenerically(session, writes, { ...options, notices, doubts })
   }
 
   /** Folds what the one statement left undecided. */
@@ -163,11 +160,7 @@ export class PostgresWriter {
   }
 
   #wait(write: Write): Answer {
-    return this.#params.lane.add(write, this.#isDoubtful(write))
-  }
-
-  #isDoubtful(write: Write): boolean {
-    return this.#doubtful.has(write)
+    return this.#params.lane.add(write)
   }
 }
 

@@ -3,6 +3,7 @@ import type { KeptSignal, LockedState, Waiter } from '../../../core/fold.ts'
 import type { SignalEntry } from '../../../core/history.ts'
 import { the } from '../../../core/present.ts'
 import type { RunRow } from '../../../core/run.ts'
+import { openedWaits } from '../opened_waits.ts'
 import { type InboxColumns, toSignal } from '../operation_rows.ts'
 import { type RunColumns, runColumns, toRun } from '../run_rows.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -35,7 +36,7 @@ export class LockedRows implements LockedState {
   readonly now: number
   #connection: SqliteConnection
   #runs = new Map<string, RunRow | undefined>()
-  /** How many waits the batch opens for a token: as many kept signals may find a receiver. */
+  /** Waits that the batch opens, by token. */
   #opened: ReadonlyMap<string, number>
   /** Ids of the signals that the batch sends, as JSON. */
   #sent: string
@@ -44,7 +45,7 @@ export class LockedRows implements LockedState {
 
   constructor(connection: SqliteConnection, writes: readonly Write[]) {
     this.#connection = connection
-    this.#opened = openedOf(writes)
+    this.#opened = openedWaits(writes)
     this.#sent = JSON.stringify(writes.flatMap(sentBy))
     const ids = JSON.stringify([...new Set(writes.flatMap(runsOf))])
     const rows = connection.all<{ now: number; wanted: string | null } & MaybeRun>({
@@ -115,14 +116,6 @@ function remembered<T>(known: Map<string, T[]>, key: string, read: () => T[]): T
   const rows = known.get(key) ?? read()
   known.set(key, rows)
   return rows
-}
-
-function openedOf(writes: readonly Write[]): Map<string, number> {
-  const opened = new Map<string, number>()
-  for (const write of writes)
-    for (const { token } of write.type === 'turn' ? write.opened : [])
-      if (token !== null) opened.set(token, (opened.get(token) ?? 0) + 1)
-  return opened
 }
 
 function sentBy(write: Write): string[] {
